@@ -9,6 +9,7 @@ from datetime import time
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from fakes.alpaca.groups import read_legs
 from fakes.alpaca.market_hours import NEW_YORK
 from fakes.alpaca.records import VenueAsset, VenueOrder, read_number
 from fakes.alpaca.refusals import Refusal, duplicate_id
@@ -24,8 +25,8 @@ _CLOSING_ONLY = 6  # times the equity
 _EVENING = time(19, 0)
 
 
-def read_order_request(venue: Venue, body: dict[str, Any]) -> VenueOrder:
-    """Return the order that a body asks for, if the venue takes it.
+def read_order_request(venue: Venue, body: dict[str, Any]) -> tuple[VenueOrder, list[VenueOrder]]:
+    """Return the order that a body asks for and its legs, if the venue takes them.
 
     Raises:
         Refusal: With what the venue answers instead.
@@ -35,8 +36,6 @@ def read_order_request(venue: Venue, body: dict[str, Any]) -> VenueOrder:
     side = _choice(body, "side", ("buy", "sell"))
     kind = _choice(body, "type", _TYPES)
     force = _choice(body, "time_in_force", _TIMES_IN_FORCE)
-    if body.get("order_class") not in (None, "", "simple"):
-        raise Refusal.unprocessable(f"order_class {body['order_class']} is not offered here")
     qty, notional = _size(body)
     order = VenueOrder(
         id=venue.new_id(),
@@ -53,11 +52,13 @@ def read_order_request(venue: Venue, body: dict[str, Any]) -> VenueOrder:
         **{name: read_number(body, name) for name in ("limit_price", "stop_price")},
         **{name: read_number(body, name) for name in ("trail_percent", "trail_price")},
     )
-    check_prices(order)
+    legs = read_legs(venue, order, body)
+    for each in (order, *legs):
+        check_prices(each)
     _check_time_in_force(venue, order)
     _check_fractions(venue, order, asset)
     check_account(venue, order)
-    return order
+    return order, legs
 
 
 def _client_order_id(venue: Venue, body: dict[str, Any]) -> str:
@@ -190,7 +191,9 @@ def _check_wash(order: VenueOrder, others: list[VenueOrder]) -> None:
 
 
 def _check_available(order: VenueOrder, others: list[VenueOrder], held: Decimal) -> None:
-    waiting = sum((each.remaining for each in others if each.sign == order.sign), Decimal(0))
+    # Of a pair of exits one fills: its units are held once.
+    exits = (each for each in others if each.sign == order.sign and not _is_second_exit(each))
+    waiting = sum((each.remaining for each in exits), Decimal(0))
     available = abs(held) - waiting
     if order.qty is not None and order.qty > available:
         raise Refusal.forbidden(
@@ -201,6 +204,10 @@ def _check_available(order: VenueOrder, others: list[VenueOrder], held: Decimal)
             held_for_orders=str(waiting),
             symbol=order.symbol,
         )
+
+
+def _is_second_exit(order: VenueOrder) -> bool:
+    return order.parent_id is not None and order.stop_price is not None
 
 
 def _check_short(venue: Venue, order: VenueOrder) -> None:

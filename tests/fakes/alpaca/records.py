@@ -126,6 +126,11 @@ class VenueOrder:
     replaced_at: datetime | None = None
     replaced_by: str | None = None
     replaces: str | None = None
+    order_class: str = ""
+    parent_id: str | None = None
+    leg_ids: list[str] = field(default_factory=list)
+    is_waiting: bool = False
+    """Whether it waits for the first order of its group."""
     is_triggered: bool = False
     """Whether the stop price was reached."""
     reserved_ccy: Decimal = Decimal(0)
@@ -152,8 +157,8 @@ class VenueOrder:
             return None
         return round(self.filled_value / self.filled_qty, _FINEST)
 
-    def body(self) -> dict[str, Any]:
-        """Write it as `GET /v2/orders/{id}` does."""
+    def body(self, legs: list[VenueOrder] | None = None) -> dict[str, Any]:
+        """Write it as `GET /v2/orders/{id}` does, with its legs where they are asked for."""
         made = write_time(self.created_at)
         return {
             "id": self.id,
@@ -171,7 +176,7 @@ class VenueOrder:
             "qty": None if self.notional is not None else write_number(self.qty),
             "filled_qty": write_number(self.filled_qty),
             "filled_avg_price": write_number(self.average_price),
-            "order_class": "",
+            "order_class": self.order_class,
             "order_type": self.type,
             "type": self.type,
             "side": self.side,
@@ -179,7 +184,7 @@ class VenueOrder:
             **{name: write_number(getattr(self, name)) for name in _PRICES},
             "status": self.shown_status or self.status,
             "extended_hours": self.extended_hours,
-            "legs": None,
+            "legs": [leg.body() for leg in legs] if legs else None,
             "position_intent": None,
             "source": "access_key",
             "subtag": None,

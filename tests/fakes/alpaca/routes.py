@@ -85,13 +85,22 @@ class Routes:
         found = [order for order in found if _matches(order, query)]
         is_descending = query.get("direction", "desc") == "desc"
         found.sort(key=lambda order: order.created_at, reverse=is_descending)
+        if query.get("nested", "").lower() == "true":
+            found = [order for order in found if order.parent_id is None]
+            return 200, [self._nested(order) for order in found[:limit]]
         return 200, [order.body() for order in found[:limit]]
+
+    def _nested(self, order: VenueOrder) -> dict[str, Any]:
+        return order.body([self.venue.orders[each] for each in order.leg_ids])
 
     def _find(self, query: Query, body: Any) -> Answer:
         return 200, self.venue.find_by_client_id(query.get("client_order_id", "")).body()
 
     def _order(self, query: Query, body: Any, order_id: str) -> Answer:
-        return 200, self.venue.find(order_id).body()
+        order = self.venue.find(order_id)
+        return 200, self._nested(order) if query.get(
+            "nested", ""
+        ).lower() == "true" else order.body()
 
     def _replace(self, query: Query, body: Any, order_id: str) -> Answer:
         return 200, self.venue.replace(self.venue.find(order_id), body or {})
@@ -104,6 +113,8 @@ class Routes:
         """Cancel each open order on its own: one that fails does not stop the others."""
         parts = []
         for order in self.venue.open_orders():
+            if not order.is_open:
+                continue  # with another of its group
             if self.plan.draw("cancel") is not None:
                 failed = {"code": 50010000, "message": "internal server error occurred"}
                 parts.append({"id": order.id, "status": 500, "body": failed})
@@ -172,7 +183,8 @@ class Routes:
     def _close_all(self, query: Query, body: Any) -> Answer:
         if query.get("cancel_orders", "").lower() == "true":
             for order in self.venue.open_orders():
-                self.venue.cancel(order)
+                if order.is_open:
+                    self.venue.cancel(order)
         parts = []
         for symbol in list(self.venue.positions):
             try:

@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from fakes.alpaca.acceptance import check_account, check_prices, read_order_request
+from fakes.alpaca.groups import follow_end, follow_fill
 from fakes.alpaca.market_hours import AlwaysOpen, Hours, VenueClock
 from fakes.alpaca.records import (
     Quote,
@@ -102,13 +103,15 @@ class Venue:
 
     def submit(self, body: dict[str, Any]) -> dict[str, Any]:
         """Take an order or refuse it; return the body of the answer, as of before any fill."""
-        order = read_order_request(self, body)
+        order, legs = read_order_request(self, body)
         is_open = self.hours.is_open(order.created_at)
         order.status = "pending_new" if is_open else "accepted"
         if order.time_in_force in ("day", "opg", "cls"):
             order.expires_at = self.hours.close_after(order.created_at)
-        self._note(order)
-        answer = order.body()
+        for each in (order, *legs):
+            each.expires_at = order.expires_at
+            self._note(each)
+        answer = order.body(legs)
         if order.symbol in self.late_rejects:
             self._end(order, "rejected", "failed_at")
             return answer
@@ -208,7 +211,7 @@ class Venue:
         if quote is None or self.assets[symbol].halted:
             return
         for order in self.open_of(symbol):
-            if not self._trades_now(order):
+            if order.is_waiting or not order.is_open or not self._trades_now(order):
                 continue
             price = quote.ask if order.side == "buy" else quote.bid
             self._trail(order, price)
@@ -242,6 +245,8 @@ class Venue:
         if self.assets[symbol].halted:
             return
         for order in self.open_of(symbol):
+            if order.is_waiting or not order.is_open:
+                continue  # an order of its group filled, or has not yet
             if order.type == "market" or not self._trades_now(order):
                 continue
             if order.stop_price is not None and not order.is_triggered:
@@ -297,6 +302,7 @@ class Venue:
             qty=write_number(units),
             position_qty=write_number(self.positions.get(order.symbol, Decimal(0))),
         )
+        follow_fill(self, order)
 
     def _book(self, order: VenueOrder, units: Decimal, price: Decimal) -> None:
         held = self.positions.get(order.symbol, Decimal(0))
@@ -377,6 +383,19 @@ class Venue:
     def _end(self, order: VenueOrder, status: str, stamp: str) -> None:
         setattr(order, stamp, self.clock.now())
         self._move(order, status)
+        follow_end(self, order)
+
+    def end(self, order: VenueOrder, status: str) -> None:
+        """End an order because of another of its group."""
+        self._end(order, status, f"{status}_at")
+
+    def wake(self, leg: VenueOrder) -> None:
+        """Let an exit work: its entry is filled."""
+        leg.is_waiting = False
+        if leg.stop_price is None:
+            self._move(leg, "new")
+        else:
+            self._note(leg)
 
     def _emit(self, event: str, order: VenueOrder, **fill: Any) -> None:
         stamp = write_time(self.clock.now())

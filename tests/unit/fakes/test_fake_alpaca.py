@@ -18,6 +18,10 @@ from tradingbot.runtime.brokers.alpaca.wire import TradingClient
 KEYS = {"APCA-API-KEY-ID": KEY_ID, "APCA-API-SECRET-KEY": SECRET_KEY}
 
 
+GAIN, LOSS = {"limit_price": "110"}, {"stop_price": "95"}
+BRACKET = {"order_class": "bracket", "take_profit": GAIN, "stop_loss": LOSS}
+
+
 @pytest.fixture
 def fake() -> Iterator[FakeAlpaca]:
     with FakeAlpaca() as venue:
@@ -68,7 +72,14 @@ def client(fake: FakeAlpaca) -> TradingClient:
         ({"qty": "0.5", "side": "sell"}, 403, 40310000, "sold short"),
         ({"qty": "1950"}, 403, 40310000, "insufficient buying power"),
         ({"qty": "4796", "symbol": "AAPL"}, 403, 40310000, "insufficient buying power"),
-        ({"order_class": "bracket"}, 422, 42210000, "order_class"),
+        ({"order_class": "mleg"}, 422, 42210000, "order_class"),
+        ({"order_class": "bracket", "take_profit": GAIN}, 422, 42210000, "require"),
+        ({**BRACKET, "stop_loss": {"stop_price": "111"}}, 422, 42210000, "must be > stop_loss"),
+        ({**BRACKET, "stop_loss": {"stop_price": "100.045"}}, 422, 42210000, "base_price"),
+        ({**BRACKET, "qty": "1.5"}, 422, 42210000, "fractional"),
+        ({**BRACKET, "time_in_force": "ioc"}, 422, 42210000, "DAY or GTC"),
+        ({"take_profit": GAIN}, 422, 42210000, "complex order_class"),
+        ({"order_class": "oto"}, 422, 42210000, "one of"),
     ],
 )
 def test_orders_are_refused_with_the_venues_code(
@@ -189,6 +200,57 @@ def test_replace_makes_a_new_order(fake: FakeAlpaca) -> None:
     assert reply.json()["replaces"] == made["id"]
     assert (old.status.value, str(old.replaced_by)) == ("replaced", reply.json()["id"])
     assert ask(fake, "DELETE", f"/orders/{made['id']}").status_code == 422
+
+
+def statuses(fake: FakeAlpaca) -> list[tuple[str, str, str]]:
+    rows = fake.state()["orders"]
+    return [(row["type"], row["status"], row["filled_qty"]) for row in rows]
+
+
+def test_bracket_wakes_its_exits_and_one_ends_the_other(fake: FakeAlpaca) -> None:
+    fake.do(quotes={"SPY": ["100.5", "101"]})
+    made = post(fake, **BRACKET, qty="10", type="limit", limit_price="100").json()
+    assert [leg["status"] for leg in made["legs"]] == ["held", "held"]
+    fake.do(quotes={"SPY": ["94", "101"]})
+    assert fake.state()["activities"] == [], "exits wait for the entry"
+    fake.do(quotes={"SPY": ["99.8", "99.9"]})
+    waiting = [("limit", "filled", "10"), ("limit", "new", "0"), ("stop", "held", "0")]
+    assert statuses(fake) == waiting
+    assert post(fake, qty="1", side="sell").json()["message"].startswith("insufficient qty")
+    nested = ask(fake, "GET", f"/orders/{made['id']}?nested=true").json()
+    gain = nested["legs"][0]["client_order_id"]
+    fake.do(execute={"client_order_id": gain, "qty": 4, "price": 110})
+    assert nested["legs"][1]["qty"] == "10"
+    assert ask(fake, "GET", f"/orders/{nested['legs'][1]['id']}").json()["qty"] == "6"
+    fake.do(quotes={"SPY": ["94", "94.5"]})
+    ended = [("limit", "filled", "10"), ("limit", "canceled", "4"), ("stop", "filled", "6")]
+    assert statuses(fake) == ended
+    assert fake.state()["positions"] == {}
+
+
+def test_a_cancel_of_one_cancels_its_group(fake: FakeAlpaca) -> None:
+    made = post(fake, **BRACKET, type="limit", limit_price="99").json()
+    assert ask(fake, "DELETE", f"/orders/{made['legs'][1]['id']}").status_code == 204
+    assert {status for _, status, _ in statuses(fake)} == {"canceled"}
+    assert ask(fake, "DELETE", "/orders").json() == []
+
+
+def test_one_cancels_other_exits_a_position(fake: FakeAlpaca) -> None:
+    post(fake, qty="5")
+    exits = {**BRACKET, "order_class": "oco", "side": "sell", "type": "limit", "qty": "5"}
+    assert post(fake, **exits).status_code == 200
+    fake.do(quotes={"SPY": ["110", "110.1"]})
+    assert statuses(fake)[1:] == [("limit", "filled", "5"), ("stop", "canceled", "0")]
+
+
+def test_one_triggers_other_and_trails(fake: FakeAlpaca) -> None:
+    post(fake, order_class="oto", stop_loss=LOSS)
+    assert statuses(fake) == [("market", "filled", "1"), ("stop", "held", "0")]
+    ask(fake, "DELETE", "/orders")
+    assert post(fake, side="sell", type="trailing_stop", trail_price="2").status_code == 200
+    for bid, is_filled in ((101, False), (105, False), (103.5, False), (102.9, True)):
+        fake.do(quotes={"SPY": [bid, bid]})
+        assert (statuses(fake)[-1][1] == "filled") is is_filled
 
 
 def test_orders_are_listed_by_status_time_and_page(fake: FakeAlpaca) -> None:
