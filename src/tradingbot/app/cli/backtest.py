@@ -24,18 +24,13 @@ from tradingbot.app.cli.options import (
     require_picture,
     runs_root,
 )
-from tradingbot.app.cli.performance_table import print_performance
-from tradingbot.app.console import print_note, print_text, progress_bar, show_json
+from tradingbot.app.cli.performance_table import flat_figures, print_backtests, terms_of
+from tradingbot.app.console import print_note, progress_bar, show_json
 from tradingbot.data.atomic import chosen_by
 from tradingbot.domain.errors import ConfigError
-from tradingbot.evaluation.performance.table import (
-    PERFORMANCE_COLUMNS,
-    PERFORMANCE_NOTE,
-)
 
 if TYPE_CHECKING:
     from tradingbot.evaluation import market_rollouts
-    from tradingbot.evaluation.pipeline.backtest_figures import BacktestFigures
 
 app = typer.Typer()
 
@@ -196,21 +191,14 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
         count_test_access(played.accesses)
     if out is not None:
         with chosen_by("--out", out):
-            draw_backtests(found, [each.performance for each in figures], out, _terms(figures))
-    if show_json(as_json, [_flat(each) for each in figures]):
+            draw_backtests(found, [each.performance for each in figures], out, terms_of(figures))
+    if show_json(as_json, [flat_figures(each) for each in figures]):
         return
-    _print(figures)
+    print_backtests(figures)
     if trades is not None:
         print_note(f"{sum(len(each.trades) for each in found):,} trades: {trades}")
     if out is not None:
         print_note(f"drawn: {out}")
-
-
-def _flat(figures: BacktestFigures) -> dict[str, object]:
-    """Lay the figures of the policy beside what they hold for."""
-    held_for = {name: value for name, value in vars(figures).items() if name != "performance"}
-    judged = {"break_even_cost_bps": figures.break_even_cost_bps, "answer": figures.answer}
-    return {**vars(figures.performance), **held_for, **judged}
 
 
 def _require_rule(names: list[str]) -> None:
@@ -294,23 +282,3 @@ def _place(
     values = read_options(params, "--set")
     # Days are chosen from the market, not for it: rules look back before the first of them.
     return generated_market(market, universe, (None, None), seed, values, prices_alone)
-
-
-def _terms(figures: list[BacktestFigures]) -> str:
-    """Say what the figures hold for, and what policies are whose names do not say it."""
-    told = [figures[0].terms, figures[0].begins, *(each.note for each in figures)]
-    return " ".join(text for text in told if text)
-
-
-def _print(figures: list[BacktestFigures]) -> None:
-    plugins = sorted({each.plugin for each in figures if each.plugin})
-    code = f" Code of plugins: {', '.join(plugins)}." if plugins else ""
-    word = "synthetic" if any(each.synthetic for each in figures) else "observed bars"
-    caption = f"{_terms(figures)} {PERFORMANCE_NOTE}{code}"
-    policies = [each.performance for each in figures]
-    print_performance(
-        f"Backtests ({word}, net of costs)", policies, len(PERFORMANCE_COLUMNS), caption
-    )
-    for each in figures:
-        if each.answer:
-            print_text(each.answer)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,14 +11,13 @@ from typer import Argument, Option
 
 from tradingbot.app.cli.invocation import Invocation, JsonOption, invocation_of
 from tradingbot.app.cli.options import DatasetArgument, read_options, read_pairs, split_commas
-from tradingbot.app.console import print_note, print_table, progress_bar, show_json
+from tradingbot.app.cli.stored_data import show_stored
+from tradingbot.app.console import progress_bar
 from tradingbot.domain.errors import require_known
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from tradingbot.data.ingest import Ingested
-    from tradingbot.data.quality.check import Finding
     from tradingbot.data.sources.source import BarSource
     from tradingbot.domain.universe import Universe
 
@@ -143,7 +141,7 @@ def join_sentiment(  # noqa: PLR0913 - one option for each way in which files of
     opened = store.open(dataset)
     scores = _read_scores(sentiment, sentiment_column, sentiment_range, sentiment_delay)
     joined = join_covariates(opened, scores, store, name=name)
-    _show_stored(invocation, Ingested(joined, ()), name, as_json=as_json)
+    show_stored(invocation, Ingested(joined, ()), name, as_json=as_json)
 
 
 def _read_scores(
@@ -220,7 +218,7 @@ def plant_signal(
     invocation = invocation_of(context)
     store = BarStore(invocation.workspace)
     planted = plant_dataset(store.open(dataset), store, name=name, kappa=kappa, phi=phi, seed=seed)
-    _show_stored(invocation, Ingested(planted, ()), name, as_json=as_json)
+    show_stored(invocation, Ingested(planted, ()), name, as_json=as_json)
 
 
 @app.command("download")
@@ -274,41 +272,7 @@ def _store(
     with progress_bar("bars") as progress:
         store = BarStore(invocation.workspace)
         ingested = ingest(source, store, name=name, progress=progress, **options)
-    _show_stored(invocation, ingested, name, as_json=as_json)
-
-
-def _show_stored(invocation: Invocation, ingested: Ingested, name: str, *, as_json: bool) -> None:
-    from tradingbot.data.sources.vendor_source import SYMBOLS_WITHOUT_BARS
-
-    dataset, manifest = ingested.dataset, ingested.dataset.manifest
-    stored = {"manifest": manifest, "findings": ingested.findings}
-    if show_json(as_json, {"name": name, "id": dataset.id, **stored}):
-        return
-    kind = "synthetic" if manifest.provenance.synthetic else manifest.provenance.provider
-    rows = [
-        ("dataset", f"{name} → {dataset.id} ({kind})"),
-        ("bars", f"{manifest.rows:,} of {len(manifest.symbols)} symbols"),
-        ("period", f"{manifest.first_closed_at:%Y-%m-%d} … {manifest.last_closed_at:%Y-%m-%d}"),
-        ("covariates", ", ".join(manifest.covariates) or "none"),
-        ("quarantined", f"{manifest.quarantined_rows:,} rows"),
-    ]
-    print_table("Stored", ["", ""], rows)
-    without = manifest.provenance.detail.get(SYMBOLS_WITHOUT_BARS)
-    if without:
-        print_note(f"warning: left out, since the vendor has no bar of them: {without}")
-    for code, found in _by_code(ingested.findings).items():
-        print_note(
-            f"{found[0].severity.value}: {sum(f.count for f in found):,} × {code}: "
-            f"{found[0].message} ({found[0].action.value})"
-        )
-    invocation.print_hint(f"Next: tradingbot data validate {name}")
-
-
-def _by_code(findings: Sequence[Finding]) -> dict[str, list[Finding]]:
-    grouped: dict[str, list[Finding]] = {}
-    for finding in findings:
-        grouped.setdefault(finding.code, []).append(finding)
-    return grouped
+    show_stored(invocation, ingested, name, as_json=as_json)
 
 
 def _load_universe(name: str | None) -> Universe | None:
