@@ -108,6 +108,7 @@ ALLOWED: dict[str, frozenset[str] | None] = {
         {
             "executors",
             "serving",
+            "runtime",
             *_TENSORS,
             *_DATA,
             "envs",

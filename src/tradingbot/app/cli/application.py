@@ -41,7 +41,7 @@ _VERBS = ("demo", "doctor", "train", "backtest", "evaluate", "power", "gates", "
 _ORDER = (
     *("demo", "doctor", "data", "universe", "features", "market", "train", "supervised"),
     *("runs", "plugins", "backtest", "evaluate", "power", "gates", "export", "models"),
-    *("envcheck", "config"),
+    *("journal", "envcheck", "config"),
 )
 COMMAND_MODULES: tuple[tuple[str | None, str], ...] = (
     *((None if name in _VERBS else name, f"tradingbot.app.cli.{name}") for name in _ORDER),

@@ -12,15 +12,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, NullPool, create_engine, event, text
+from sqlalchemy import Connection, Engine, NullPool, create_engine, event, func, select
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from tradingbot.domain.errors import MissingExtraError
 from tradingbot.runtime.journal.address import JournalAddress
 from tradingbot.runtime.journal.failures import JournalDamagedError, JournalUnavailableError
 
-WRITER_LOCK = 0x7452_6164_4A6E_6C31
-"""Lock of the only writer: any number that no other program takes in this database."""
+_WRITER_LOCK = 0x7452_6164_4A6E_6C31  # any number that no other program takes in this database
 _TRANSIENT = frozenset({"40001", "40P01", "57P01", "57P02", "57P03"})
 """Codes of PostgreSQL after which the same transaction may succeed: lost races, restarts."""
 _DAMAGED = ("malformed", "file is not a database", "not a database")
@@ -85,10 +84,21 @@ def take_writer_lock(connection: Connection, address: JournalAddress) -> None:
     Raises:
         JournalUnavailableError: If another process writes to this journal.
     """
-    statement = text("SELECT pg_try_advisory_lock(:lock)")
-    taken = connection.execute(statement, {"lock": WRITER_LOCK}).scalar()
+    _take(connection, address, "pg_try_advisory_lock")
     connection.commit()
-    if not taken:
+
+
+def lock_transaction(connection: Connection, address: JournalAddress) -> None:
+    """Take the same lock until the end of the transaction.
+
+    Raises:
+        JournalUnavailableError: If another process writes to this journal.
+    """
+    _take(connection, address, "pg_try_advisory_xact_lock")
+
+
+def _take(connection: Connection, address: JournalAddress, function: str) -> None:
+    if not connection.execute(select(getattr(func, function)(_WRITER_LOCK))).scalar():
         raise JournalUnavailableError(
             "a journal must have one writer",
             was="another process writes to it",

@@ -13,13 +13,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Table, insert, text
+from sqlalchemy import Connection, Table, insert
 
 from tradingbot.data.atomic import atomic_file
 from tradingbot.domain.errors import ConfigError
 from tradingbot.runtime.journal.address import JournalAddress, read_address
 from tradingbot.runtime.journal.columns_of_events import EmptyLookup, EventColumns
-from tradingbot.runtime.journal.connections import WRITER_LOCK, explained, make_engine
+from tradingbot.runtime.journal.connections import explained, lock_transaction, make_engine
 from tradingbot.runtime.journal.failures import JournalDamagedError
 from tradingbot.runtime.journal.reading import JournalReader
 from tradingbot.runtime.journal.schema import migrate, require_schema, revision_of
@@ -111,17 +111,14 @@ def _writing(target: JournalAddress) -> Iterator[Connection]:
     try:
         with explained(target), engine.begin() as connection:
             if target.path is None:
-                lock = text(f"SELECT pg_try_advisory_xact_lock({WRITER_LOCK})")
-                is_free = bool(connection.execute(lock).scalar())
-            else:
-                is_free = True
+                lock_transaction(connection, target)
             if revision_of(connection) is None:
                 migrate(connection)
             require_schema(connection)
-            if not is_free or read_head(connection).seq:
+            if entries := read_head(connection).seq:
                 raise ConfigError(
                     "a journal must be restored into an empty place",
-                    was=f"{read_head(connection).seq} entries" if is_free else "in use",
+                    was=f"one with {entries} entries",
                     where=str(target),
                     remedy="Name a new file or an empty database",
                 )

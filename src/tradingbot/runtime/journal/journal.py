@@ -10,7 +10,8 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Self
@@ -18,7 +19,7 @@ from typing import Self
 from sqlalchemy import Connection
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, SQLAlchemyError
 
-from tradingbot.domain.errors import StorageError, TradingError
+from tradingbot.domain.errors import ConfigError, StorageError, TradingError
 from tradingbot.domain.events.event import Event
 from tradingbot.domain.events.session import AlertLevel, AlertRaised
 from tradingbot.runs.lock import hold_lock
@@ -28,6 +29,7 @@ from tradingbot.runtime.journal.connections import (
     explain,
     explained,
     is_transient,
+    lock_transaction,
     make_engine,
     take_writer_lock,
 )
@@ -46,6 +48,7 @@ RETRY_AFTER_S = 1.0
 """Pause after a failure before the database is asked again."""
 MAX_BUFFERED_EVENTS = 10_000
 _ATTEMPTS = 3
+_MIGRATION_S = 600.0
 
 
 class SessionJournal(JournalReader):
@@ -99,8 +102,7 @@ class SessionJournal(JournalReader):
                     place.path.parent.mkdir(parents=True, exist_ok=True)
                 else:
                     require_journal_file(place.path)
-                lock = place.path.with_name(f"{place.path.name}.lock")
-                locks.enter_context(hold_lock(lock, "journal"))
+                locks.enter_context(hold_lock(_lock_of(place.path), "journal"))
             if create:
                 create_schema(place, timeout_s=timeout_s)
             journal = cls(place, locks, buffer, timeout_s)
@@ -264,13 +266,48 @@ def create_schema(address: JournalAddress, *, timeout_s: float = TIMEOUT_S) -> N
     Raises:
         JournalDamagedError: If there are others, or those of another revision.
     """
-    engine = make_engine(address, timeout_s=timeout_s, writes=True)
-    with explained(address), engine.begin() as connection:
+    with _changing(address, timeout_s) as connection:
         if revision_of(connection) is None:
             migrate(connection)
         else:
             require_schema(connection)
-    engine.dispose()
+
+
+def migrate_schema(address: JournalAddress) -> tuple[str | None, str]:
+    """Bring the schema of a journal that no session writes to the program's revision.
+
+    Returns:
+        Revision before and after.
+
+    Raises:
+        ConfigError: If there is no journal, or it is in use.
+        JournalDamagedError: If it is of a later revision, or a migration was interrupted.
+    """
+    with ExitStack() as held:
+        if address.path is not None:
+            require_journal_file(address.path)
+            held.enter_context(hold_lock(_lock_of(address.path), "journal"))
+        connection = held.enter_context(_changing(address, _MIGRATION_S))
+        if address.path is None:
+            lock_transaction(connection, address)
+        if revision_of(connection) is None:
+            rule, remedy = "journal must exist", "Start a session, which makes it"
+            raise ConfigError(rule, was="no journal", where=str(address), remedy=remedy)
+        return migrate(connection)
+
+
+@contextmanager
+def _changing(address: JournalAddress, timeout_s: float) -> Iterator[Connection]:
+    engine = make_engine(address, timeout_s=timeout_s, writes=True)
+    try:
+        with explained(address), engine.begin() as connection:
+            yield connection
+    finally:
+        engine.dispose()
+
+
+def _lock_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}.lock")
 
 
 def _unavailable(address: JournalAddress, words: str) -> JournalUnavailableError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, date, datetime, time, timedelta
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, Select, Table, func, select
 
 from tradingbot.domain.errors import ConfigError
-from tradingbot.domain.events.event import Event
+from tradingbot.domain.events.event import KIND, Event
 from tradingbot.domain.events.session import DecisionMade, SessionStateSaved
 from tradingbot.domain.events.trading import (
     FillBusted,
@@ -30,7 +31,7 @@ from tradingbot.runtime.journal.address import JournalAddress, read_address
 from tradingbot.runtime.journal.connections import check_file, explained, make_engine
 from tradingbot.runtime.journal.entry import Head, read_content
 from tradingbot.runtime.journal.schema import require_schema
-from tradingbot.runtime.journal.tables import DECISIONS, ENTRIES
+from tradingbot.runtime.journal.tables import DECISIONS, ENTRIES, FILLS, ORDERS
 from tradingbot.runtime.journal.writing import read_head
 from tradingbot.runtime.order_book import OrderBook, open_order
 
@@ -46,6 +47,18 @@ class ChainEntry(NamedTuple):
     previous_sha256: str
     sha256: str
     event: Event
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The event as plain values."""
+        return dict(json.loads(self.content))
+
+    @property
+    def summary(self) -> str:
+        """What the event says, in one line, without its kind and without what is empty."""
+        told = {name: value for name, value in self.values.items() if name != KIND}
+        parts = [f"{name}={json.dumps(value)}" for name, value in told.items() if value is not None]
+        return " ".join(parts).replace('"', "")
 
 
 class JournalReader:
@@ -92,11 +105,16 @@ class JournalReader:
             rows = connection.execute(names.order_by(func.min(ENTRIES.c.seq)))
             return tuple(row.session for row in rows)
 
-    def counts(self) -> dict[str, int]:
-        """Return the number of entries by kind."""
-        kinds = select(ENTRIES.c.kind, func.count()).group_by(ENTRIES.c.kind)
+    def counts(self) -> dict[str, dict[str, int]]:
+        """Return session → number of its entries, decisions, orders and fills."""
+        tables = {"entries": ENTRIES, "decisions": DECISIONS, "orders": ORDERS, "fills": FILLS}
+        found = {name: dict.fromkeys(tables, 0) for name in self.sessions()}
         with self.reading() as connection:
-            return {row[0]: row[1] for row in connection.execute(kinds.order_by(ENTRIES.c.kind))}
+            for word, table in tables.items():
+                counted = select(table.c.session, func.count()).group_by(table.c.session)
+                for session, count in connection.execute(counted):
+                    found.setdefault(session, dict.fromkeys(tables, 0))[word] = count
+        return found
 
     def events(self, session: str, *kinds: type[Event], after: int = 0) -> tuple[Event, ...]:
         """Return the events of a session in their order.
@@ -113,13 +131,15 @@ class JournalReader:
         with self.reading() as connection:
             return tuple(entry.event for entry in _entries(connection, query))
 
-    def newest(self, session: str | None = None, *, limit: int = 20) -> tuple[ChainEntry, ...]:
-        """Return the last entries, oldest first."""
-        query = select(ENTRIES).order_by(ENTRIES.c.seq.desc()).limit(limit)
-        if session is not None:
-            query = query.where(ENTRIES.c.session == session)
+    def newest(
+        self, session: str, *, limit: int = 20, kind: type[Event] | None = None
+    ) -> tuple[ChainEntry, ...]:
+        """Return the last entries of a session, of one kind or of all, oldest first."""
+        query = select(ENTRIES).where(ENTRIES.c.session == session)
+        if kind is not None:
+            query = query.where(ENTRIES.c.kind == kind.__name__)
         with self.reading() as connection:
-            rows = connection.execute(query).all()
+            rows = connection.execute(query.order_by(ENTRIES.c.seq.desc()).limit(limit)).all()
         return tuple(_entry(row) for row in reversed(rows))
 
     def order_book(self, session: str) -> OrderBook:

@@ -82,6 +82,23 @@ def verify(journal: JournalReader, *, tables: Sequence[Table] = TABLES) -> Verif
     return VerifiedJournal(head, {**counts, ENTRIES.name: head.seq})
 
 
+def require_entry(journal: JournalReader, sha256: str) -> None:
+    """Refuse a chain that does not hold an entry: it was cut off before it, or is another chain.
+
+    Raises:
+        JournalDamagedError: Naming the last entry that is there.
+    """
+    with journal.reading() as connection:
+        found = select(ENTRIES.c.seq).where(ENTRIES.c.sha256 == sha256)
+        if connection.execute(found).first() is None:
+            raise JournalDamagedError(
+                f"the journal must hold entry {sha256}",
+                was=f"{journal.head().seq} entries without it: it was cut off, or is another",
+                where=str(journal.address),
+                remedy="Keep the file as evidence and restore the last backup; see the runbook",
+            )
+
+
 class VerifiedEntry(NamedTuple):
     """A row of `entries` that is right, and its event."""
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fixtures.journals import decision, round_trip
-from tradingbot.domain.errors import ConfigError
+from tradingbot.domain.errors import ConfigError, UserError
 from tradingbot.runtime.journal.copying import back_up, restore
 from tradingbot.runtime.journal.failures import JournalDamagedError
 from tradingbot.runtime.journal.journal import SessionJournal
@@ -56,7 +56,7 @@ def test_restore_of_an_earlier_moment_P11(tmp_path: Path) -> None:
         restored = restore(journal, tmp_path / "earlier.sqlite", until=2)
 
         assert restored.head.seq == 2
-        assert restored.head.sha256 == journal.newest()[1].sha256
+        assert restored.head.sha256 == journal.newest("one")[1].sha256
         with pytest.raises(ConfigError, match="--until must be the number of an entry, was 9"):
             restore(journal, tmp_path / "later.sqlite", until=9)
         assert not (tmp_path / "later.sqlite").exists()
@@ -73,11 +73,11 @@ def test_copy_over_another_journal_is_refused(
         back_up(journal, backup)
         with pytest.raises(ConfigError, match="must be a new file"):
             back_up(journal, backup)
-        with pytest.raises(ConfigError, match=r"into an empty place, was in use|be a new file"):
+        with pytest.raises(UserError, match=r"must have one writer|be a new file"):
             restore(journal, address)
     with (
         JournalReader.at(backup) as copy,
-        pytest.raises(ConfigError, match=r"into an empty place, was 1 entries|be a new file"),
+        pytest.raises(ConfigError, match=r"was one with 1 entries|be a new file"),
     ):
         restore(copy, address)
 

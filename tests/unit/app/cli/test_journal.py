@@ -1,0 +1,133 @@
+"""`tradingbot journal`: verified, shown, backed up, restored, migrated; passwords stay hidden."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fixtures.journals import decision, round_trip
+from tradingbot.app.cli.application import run
+from tradingbot.app.cli.journal import JOURNAL_VARIABLE
+from tradingbot.runtime.journal.journal import SessionJournal
+
+PASSWORD = "pa55w0rd-Ü/x"
+ADDRESS = "postgresql://ada:pa55w0rd-%C3%9C%2Fx@127.0.0.1:1/journal?sslpassword=hidden-too-1"
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    with SessionJournal.open(tmp_path / "journal.sqlite", create=True) as journal:
+        journal.record(*round_trip(), session="one")
+        journal.record(decision(), session="two")
+    return tmp_path
+
+
+@pytest.fixture
+def call(workspace: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, Any]]:
+    """Run `journal` with `--json` and return the exit code and the document, or the error."""
+
+    def run_command(*arguments: str) -> tuple[int, Any]:
+        code = run(["--workspace", str(workspace), "journal", *arguments, "--json"])
+        said = capsys.readouterr()
+        return code, json.loads(said.out or said.err)
+
+    return run_command
+
+
+def test_verify_tells_head_and_rows(call: Callable[..., tuple[int, Any]]) -> None:
+    code, whole = call("verify")
+
+    assert (code, whole["is_whole"], whole["head"]["seq"]) == (0, True, 16)
+    assert whole["rows"]["fills"] == 3
+    assert call("verify", "--head", whole["head"]["sha256"])[0] == 0
+    code, cut = call("verify", "--head", "0" * 64)
+    assert code == 1
+    assert "16 entries without it: it was cut off" in cut["problem"]
+
+
+def test_verify_names_the_first_broken_row(
+    call: Callable[..., tuple[int, Any]], workspace: Path
+) -> None:
+    with closing(sqlite3.connect(workspace / "journal.sqlite")) as connection:
+        found = connection.execute("SELECT sql FROM sqlite_master WHERE name='entries_no_update'")
+        (sql,) = found.fetchone()
+        connection.execute("DROP TRIGGER entries_no_update")
+        connection.execute("UPDATE entries SET session = 'three' WHERE seq = 7")
+        connection.execute(sql)
+        connection.commit()
+
+    code, broken = call("verify")
+
+    assert (code, broken["is_whole"]) == (1, False)
+    assert "first in entries 7: its content is not what was hashed" in broken["problem"]
+
+
+def test_show_lists_sessions_and_entries(call: Callable[..., tuple[int, Any]]) -> None:
+    assert call("show")[1]["sessions"] == {
+        "one": {"entries": 15, "decisions": 2, "orders": 3, "fills": 3},
+        "two": {"entries": 1, "decisions": 1, "orders": 0, "fills": 0},
+    }
+    _, fills = call("show", "one", "--kind", "OrderFilled", "--last", "2")
+    assert [each["fill"]["fill_id"] for each in fills] == ["f2", "f3"]
+    assert fills[1]["fill"]["price"] == "101"
+    code, error = call("show", "on")
+    assert (code, "Did you mean 'one'?" in error["error"]) == (2, True)
+
+
+def test_backup_and_restore_have_one_head(
+    call: Callable[..., tuple[int, Any]], workspace: Path
+) -> None:
+    backup = str(workspace / "monday.sqlite")
+    _, made = call("backup", backup)
+    (workspace / "journal.sqlite").rename(workspace / "evidence.sqlite")
+
+    code, restored = call("restore", backup)
+
+    assert code == 0
+    assert restored["head"] == made["head"]
+    assert restored["rows"] == made["rows"]
+    assert call("restore", backup)[0] == 2  # there is one now
+    _, part = call("restore", backup, "--journal", str(workspace / "part.sqlite"), "--until", "3")
+    assert part["head"]["seq"] == 3
+
+
+def test_migrate_says_both_revisions(call: Callable[..., tuple[int, Any]]) -> None:
+    code, done = call("migrate")
+
+    assert (code, done["before"], done["after"]) == (0, "0002", "0002")
+
+
+def test_tables_for_people(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["verify"], ["show"], ["show", "one", "--last", "3"], ["migrate"]):
+        assert run(["--workspace", str(workspace), "journal", *words]) == 0
+    out = capsys.readouterr().out
+
+    assert "every entry is as it was written" in out
+    assert "SessionStateSaved" in out
+    assert "revision 0002 → 0002" in out
+
+
+@pytest.mark.parametrize("words", [["verify"], ["show", "one"], ["migrate"], ["backup", "x"]])
+def test_password_appears_in_no_output_C11(
+    words: list[str],
+    workspace: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(workspace)
+    refused = run(["--debug", "journal", *words, "--journal", ADDRESS])
+    monkeypatch.setenv(JOURNAL_VARIABLE, ADDRESS)
+    unreachable = run(["--debug", "journal", *words])
+    said = capsys.readouterr()
+
+    assert (refused, unreachable) == (2, 2)
+    assert "--journal must not hold a password" in said.err
+    assert "journal must be writable and reachable" in said.err
+    for secret in (PASSWORD, "pa55w0rd", "hidden-too-1"):
+        assert secret not in said.out + said.err
