@@ -201,7 +201,7 @@ def migrate_journal(
 
     Example: [bold]tradingbot journal migrate[/bold]
     """
-    from tradingbot.runtime.journal.journal import migrate_schema
+    from tradingbot.runtime.journal.database import migrate_schema
 
     address = find_journal(invocation_of(context), journal)
     before, after = migrate_schema(address)

@@ -10,8 +10,7 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Self
@@ -19,7 +18,7 @@ from typing import Self
 from sqlalchemy import Connection
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, SQLAlchemyError
 
-from tradingbot.domain.errors import ConfigError, StorageError, TradingError
+from tradingbot.domain.errors import StorageError, TradingError
 from tradingbot.domain.events.event import Event
 from tradingbot.domain.events.session import AlertLevel, AlertRaised
 from tradingbot.runs.lock import hold_lock
@@ -27,16 +26,14 @@ from tradingbot.runtime.journal.address import JournalAddress, read_address
 from tradingbot.runtime.journal.buffer import BatchBuffer
 from tradingbot.runtime.journal.connections import (
     explain,
-    explained,
     is_transient,
-    lock_transaction,
     make_engine,
     take_writer_lock,
 )
+from tradingbot.runtime.journal.database import create_schema, lock_file
 from tradingbot.runtime.journal.entry import Head
 from tradingbot.runtime.journal.failures import JournalDamagedError, JournalUnavailableError
 from tradingbot.runtime.journal.reading import JournalReader, require_journal_file
-from tradingbot.runtime.journal.schema import migrate, require_schema, revision_of
 from tradingbot.runtime.journal.tables import POSITION_CHANGES
 from tradingbot.runtime.journal.verification import verify
 from tradingbot.runtime.journal.worker import DatabaseWorker
@@ -48,7 +45,6 @@ RETRY_AFTER_S = 1.0
 """Pause after a failure before the database is asked again."""
 MAX_BUFFERED_EVENTS = 10_000
 _ATTEMPTS = 3
-_MIGRATION_S = 600.0
 
 
 class SessionJournal(JournalReader):
@@ -102,7 +98,7 @@ class SessionJournal(JournalReader):
                     place.path.parent.mkdir(parents=True, exist_ok=True)
                 else:
                     require_journal_file(place.path)
-                locks.enter_context(hold_lock(_lock_of(place.path), "journal"))
+                locks.enter_context(hold_lock(lock_file(place.path), "journal"))
             if create:
                 create_schema(place, timeout_s=timeout_s)
             journal = cls(place, locks, buffer, timeout_s)
@@ -258,56 +254,6 @@ class SessionJournal(JournalReader):
         if connection is not None:
             connection.invalidate()
             connection.close()
-
-
-def create_schema(address: JournalAddress, *, timeout_s: float = TIMEOUT_S) -> None:
-    """Make the tables of a journal where there are none, in one transaction.
-
-    Raises:
-        JournalDamagedError: If there are others, or those of another revision.
-    """
-    with _changing(address, timeout_s) as connection:
-        if revision_of(connection) is None:
-            migrate(connection)
-        else:
-            require_schema(connection)
-
-
-def migrate_schema(address: JournalAddress) -> tuple[str | None, str]:
-    """Bring the schema of a journal that no session writes to the program's revision.
-
-    Returns:
-        Revision before and after.
-
-    Raises:
-        ConfigError: If there is no journal, or it is in use.
-        JournalDamagedError: If it is of a later revision, or a migration was interrupted.
-    """
-    with ExitStack() as held:
-        if address.path is not None:
-            require_journal_file(address.path)
-            held.enter_context(hold_lock(_lock_of(address.path), "journal"))
-        connection = held.enter_context(_changing(address, _MIGRATION_S))
-        if address.path is None:
-            lock_transaction(connection, address)
-        if revision_of(connection) is None:
-            rule, remedy = "journal must exist", "Start a session, which makes it"
-            raise ConfigError(rule, was="no journal", where=str(address), remedy=remedy)
-        return migrate(connection)
-
-
-@contextmanager
-def _changing(address: JournalAddress, timeout_s: float) -> Iterator[Connection]:
-    engine = make_engine(address, timeout_s=timeout_s, writes=True)
-    try:
-        with explained(address), engine.begin() as connection:
-            yield connection
-    finally:
-        engine.dispose()
-
-
-def _lock_of(path: Path) -> Path:
-    return path.with_name(f"{path.name}.lock")
 
 
 def _unavailable(address: JournalAddress, words: str) -> JournalUnavailableError:
