@@ -60,13 +60,13 @@ def back_up(source: JournalReader, path: Path, *, until: int | None = None) -> V
 
 
 def restore(
-    backup: JournalReader, address: str | Path, *, until: int | None = None
+    backup: JournalReader, target: JournalAddress, *, until: int | None = None
 ) -> VerifiedJournal:
     """Copy a backup into a place without a journal.
 
     Args:
         backup: A journal in a file.
-        address: A new file of SQLite, or a database of PostgreSQL whose journal is empty.
+        target: A new file of SQLite, or a database of PostgreSQL whose journal is empty.
         until: Number of the last entry to take: the state of an earlier moment; None for all.
 
     Returns:
@@ -77,7 +77,6 @@ def restore(
         JournalDamagedError: If the backup is not what was written, naming the first broken row.
         StorageError: If the disk or the database refuses.
     """
-    target = read_address(address)
     if target.path is not None:
         return back_up(backup, target.path, until=until)
     return _copy(backup, target, until=until)

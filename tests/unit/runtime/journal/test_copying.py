@@ -11,6 +11,7 @@ import pytest
 
 from fixtures.journals import decision, round_trip
 from tradingbot.domain.errors import ConfigError, UserError
+from tradingbot.runtime.journal.address import read_address
 from tradingbot.runtime.journal.copying import back_up, restore
 from tradingbot.runtime.journal.failures import JournalDamagedError
 from tradingbot.runtime.journal.journal import SessionJournal
@@ -38,7 +39,7 @@ def test_backup_and_restore_have_the_same_rows_and_hashes_P11(
         with JournalReader.at(backup) as copy:
             assert copy.events("one") == tuple(round_trip())
             back = new_journal_address()
-            restored = restore(copy, back)
+            restored = restore(copy, read_address(back))
         assert restored == taken
     with SessionJournal.open(back) as again:
         again.record(decision(hour=9), session="one")
@@ -53,12 +54,12 @@ def test_restore_of_an_earlier_moment_P11(tmp_path: Path) -> None:
     with SessionJournal.open(tmp_path / "journal.sqlite", create=True) as journal:
         for hour in range(3):
             head = journal.record(decision(hour=hour), session="one")
-        restored = restore(journal, tmp_path / "earlier.sqlite", until=2)
+        restored = restore(journal, read_address(tmp_path / "earlier.sqlite"), until=2)
 
         assert restored.head.seq == 2
         assert restored.head.sha256 == journal.newest("one")[1].sha256
         with pytest.raises(ConfigError, match="--until must be the number of an entry, was 9"):
-            restore(journal, tmp_path / "later.sqlite", until=9)
+            restore(journal, read_address(tmp_path / "later.sqlite"), until=9)
         assert not (tmp_path / "later.sqlite").exists()
         assert head.seq == 3
 
@@ -74,12 +75,12 @@ def test_copy_over_another_journal_is_refused(
         with pytest.raises(ConfigError, match="must be a new file"):
             back_up(journal, backup)
         with pytest.raises(UserError, match=r"must have one writer|be a new file"):
-            restore(journal, address)
+            restore(journal, read_address(address))
     with (
         JournalReader.at(backup) as copy,
         pytest.raises(ConfigError, match=r"was one with 1 entries|be a new file"),
     ):
-        restore(copy, address)
+        restore(copy, read_address(address))
 
 
 def test_broken_journal_is_not_backed_up(tmp_path: Path) -> None:
