@@ -88,7 +88,7 @@ class ParityRecord(StoredModel):
     n_hostile: int
     """Rows of extreme and random inputs."""
     largest_difference: float
-    """Of embeddings and outputs: |difference| ÷ max(1, |value|)."""
+    """Of embeddings and outputs: |difference| ÷ max(1, largest |value| of the vector)."""
     n_decisions: int
     n_decisions_differ: int
     """Actions that differ: values at the edge between two levels, within the difference."""

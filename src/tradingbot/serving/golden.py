@@ -17,7 +17,7 @@ from tradingbot.features.tensor_files import unpack_tensors
 from tradingbot.serving.bundle import GOLDEN_FILE, Bundle
 
 TOLERANCE = 1e-5
-"""Of |difference| ÷ max(1, |value|), to PyTorch at export and to the exported answers later."""
+"""Of `largest_difference`, to PyTorch at export and to the exported answers later."""
 _INPUTS = ("agent", "rows", "private", "allowed")
 _ANSWERS = ("embedding", "window_embedding", "output", "action", "confidence")
 
@@ -43,7 +43,7 @@ class GoldenCheck(NamedTuple):
     """What comparing came to."""
 
     largest_difference: float
-    """Relative to max(1, |value|)."""
+    """See `largest_difference`."""
     is_constant: bool
     """Whether all actions are one number: a model that says nothing."""
 
@@ -98,11 +98,16 @@ def check_golden(model: AnsweringModel) -> GoldenCheck:
 
 
 def largest_difference(found: NDArray[Any], wanted: NDArray[Any]) -> float:
-    """Return the largest |found − wanted| ÷ max(1, |wanted|); NaN where one of them is."""
+    """Return the largest difference of vectors (…, D), relative to each vector's size; NaN is NaN.
+
+    That is |found − wanted| ÷ max(1, largest |wanted| of the vector): sums of float32 numbers are
+    uncertain by a share of their largest terms, not of what is left when they cancel.
+    """
     if not found.size:
         return 0.0
     wanted = wanted.astype(np.float64)
-    return float(np.max(np.abs(found - wanted) / np.maximum(1.0, np.abs(wanted))))
+    size = np.maximum(1.0, np.abs(wanted).max(axis=-1, keepdims=True))
+    return float(np.max(np.abs(found - wanted) / size))
 
 
 def _refuse(was: str, where: Path) -> None:

@@ -20,6 +20,7 @@ from tradingbot.serving.golden import TOLERANCE, largest_difference
 from tradingbot.serving.served_model import ServedModel
 
 HOSTILE_ROWS = 2_000
+_WINDOWS_PER_LOOKBACK = 4
 _STEP_BARS = 64
 """Bars that are compared at once."""
 _USUAL_BOUND = 10.0
@@ -73,7 +74,10 @@ class Gaps(NamedTuple):
 
 
 def compare(loaded: StoredPolicy, model: ServedModel, inputs: ParityInputs) -> Gaps:
-    """Compare streaming, windows and heads with PyTorch on every bar of some inputs."""
+    """Compare streaming and heads with PyTorch on every bar of some inputs, windows on some bars.
+
+    A window costs as much as W bars of a stream: of W bars, a few windows are compared.
+    """
     encoder = loaded.seen_through
     n_agents, n_bars, _ = inputs.rows.shape
     largest, n_differ = 0.0, 0
@@ -86,13 +90,15 @@ def compare(loaded: StoredPolicy, model: ServedModel, inputs: ParityInputs) -> G
             ours, embedding = model.stream(ours, inputs.rows[:, bar].numpy())
             streamed.append(embedding)
         found = np.stack(streamed, axis=1)
-        windows, known = _windows(inputs.rows, bars, encoder.lookback_bars)
-        by_window = model.embed_windows(windows, known).reshape(found.shape)
-        largest = max(
-            largest, *(largest_difference(each, wanted.numpy()) for each in (found, by_window))
+        some = slice(None, None, -(-encoder.lookback_bars // _WINDOWS_PER_LOOKBACK))
+        windows, known = _windows(inputs.rows, bars[some], encoder.lookback_bars)
+        by_window = model.embed_windows(windows, known).reshape(n_agents, -1, encoder.width)
+        gaps = (
+            largest_difference(found, wanted.numpy()),
+            largest_difference(by_window, wanted[:, some].numpy()),
         )
-        gap, differ = _compare_heads(loaded, model, wanted, inputs, bars)
-        largest, n_differ = max(largest, gap), n_differ + differ
+        gap, differ = _compare_answers(loaded, model, (wanted, found), inputs, bars)
+        largest, n_differ = max(largest, gap, *gaps), n_differ + differ
     return Gaps(largest, n_agents * n_bars, n_differ)
 
 
@@ -144,18 +150,23 @@ def _windows(
 ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     """Return windows (N · len(bars), W, F) and how many of their bars exist."""
     padded = torch.nn.functional.pad(rows[:, : bars.stop], (0, 0, lookback - 1, 0))
-    cut = padded.unfold(1, lookback, 1)[:, bars.start : bars.stop].transpose(2, 3)
-    known = np.minimum(np.arange(bars.start, bars.stop) + 1, lookback)
+    cut = padded.unfold(1, lookback, 1)[:, bars].transpose(2, 3)
+    known = np.minimum(np.array(bars) + 1, lookback)
     flat = np.ascontiguousarray(cut.flatten(0, 1).numpy())
     return flat, np.tile(known, len(rows)).astype(np.int64)
 
 
-def _compare_heads(
-    loaded: StoredPolicy, model: ServedModel, embedding: Tensor, inputs: ParityInputs, bars: range
+def _compare_answers(
+    loaded: StoredPolicy,
+    model: ServedModel,
+    embeddings: tuple[Tensor, NDArray[np.float32]],
+    inputs: ParityInputs,
+    bars: range,
 ) -> tuple[float, int]:
-    """Compare outputs and actions of embeddings (N, T, D); both read PyTorch's embeddings."""
-    n_agents, n_bars, _ = embedding.shape
-    policy = loaded.policy_on(TableView(embedding))
+    """Compare outputs and actions; each side reads its own embeddings (N, T, D)."""
+    theirs, ours = embeddings
+    n_agents, n_bars, _ = theirs.shape
+    policy = loaded.policy_on(TableView(theirs))
     # Bar by bar, agents in turn: as accounts of a backtest are laid out.
     rows = (torch.arange(n_agents)[None] * n_bars + torch.arange(n_bars)[:, None]).reshape(-1)
     private = inputs.private[bars.start : bars.stop].movedim(1, 0).flatten(1)
@@ -165,7 +176,7 @@ def _compare_heads(
     output = policy.outputs(seen).transpose(0, 1).flatten(0, 1).numpy()
     action = policy(seen).numpy()
     agent = np.tile(np.arange(n_agents), n_bars)
-    laid = embedding.transpose(0, 1).flatten(0, 1).contiguous().numpy()
+    laid = np.ascontiguousarray(ours.swapaxes(0, 1).reshape(len(agent), -1))
     made: Any = model.decide(agent, laid, private.numpy(), allowed.numpy())
     gap = largest_difference(made.output, output)
     is_other = np.abs(made.action - action) > TOLERANCE

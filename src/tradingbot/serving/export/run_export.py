@@ -35,7 +35,7 @@ from tradingbot.serving.served_model import ServedModel
 
 _GOLDEN_AGENTS = 8
 _GOLDEN_BARS = 3  # beyond the lookback
-_MOST_REAL_BARS = 2_048
+_MOST_REAL_ROWS = 20_000
 _NOT_MEASURED = ParityRecord(
     n_real=0, n_hostile=0, largest_difference=0.0, n_decisions=0, n_decisions_differ=0
 )
@@ -76,7 +76,8 @@ def export_run(
     _require_exportable(loaded)
     files, manifest = build_graphs(loaded, run, verdict or BundleVerdict())
     draft = ServedModel(Bundle(path, "", manifest, files))
-    compared = None if real is None else real[:, -_MOST_REAL_BARS:].contiguous()
+    n_bars = max(4 * draft.lookback_bars, _MOST_REAL_ROWS // len(loaded.agents))
+    compared = None if real is None else real[:, -n_bars:].contiguous()
     parity = measure_parity(loaded, draft, compared, n_hostile=n_hostile)
     files[GOLDEN_FILE] = _golden(loaded, draft)
     manifest = manifest.model_copy(update={"parity": parity})
