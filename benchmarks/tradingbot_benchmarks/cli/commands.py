@@ -14,6 +14,7 @@ from tradingbot.app.console import print_json, print_note, print_table, progress
 from tradingbot.domain.errors import require_known
 from tradingbot.learning.catalogue import known_learners
 from tradingbot_benchmarks.cli import evaluate as bench_evaluate
+from tradingbot_benchmarks.cli import serve as bench_serve
 from tradingbot_benchmarks.cli import supervised as bench_supervised
 from tradingbot_benchmarks.cli.table import print_records, show_figure, tell_if_busy
 from tradingbot_benchmarks.learning.stages import STAGES
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Measure speed and memory; results are checked for equality first.")
 app.add_typer(bench_supervised.app)
 app.add_typer(bench_evaluate.app)
+app.add_typer(bench_serve.app)
 
 
 @app.callback()

@@ -1,0 +1,39 @@
+"""`tradingbot bench serve`: how long a served model takes to answer."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tradingbot.app.cli.invocation import JsonOption
+from tradingbot.app.console import print_json, print_note, progress_bar
+from tradingbot_benchmarks.cli.table import print_records, tell_if_busy
+
+app = typer.Typer()
+
+
+@app.command("serve")
+def bench_serve(
+    quick: Annotated[bool, typer.Option("--quick", help="A small model, timed less.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure a served model of 143 agents against PyTorch eager (half a minute).
+
+    Weights are drawn, sizes are the product's. ONNX Runtime and PyTorch are compared on the same
+    bars before anything is timed; both use one thread. Needs the extra: serve.
+
+    Example: [bold]tradingbot bench serve --json[/bold]
+    """
+    from tradingbot_benchmarks.record import describe_machine
+    from tradingbot_benchmarks.serving.bench import FULL, QUICK, measure_serving
+
+    tell_if_busy()
+    with progress_bar("bench") as progress:
+        found = measure_serving(QUICK if quick else FULL, progress)
+    if as_json:
+        print_json(found)
+        return
+    print_records("Serving benchmark (drawn weights; CPU, one thread)", found)
+    for key, value in describe_machine().items():
+        print_note(f"{key}: {value}")

@@ -1,0 +1,1 @@
+"""Serving measured: models in ONNX Runtime against PyTorch, and against budgets."""
