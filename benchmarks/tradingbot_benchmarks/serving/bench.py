@@ -125,12 +125,17 @@ def _time_bars(theirs: LivePolicy, ours: LiveModel, bars: Any) -> tuple[list[flo
     """Time a new bar of all symbols: ONNX Runtime and PyTorch in turn, so that both meet load."""
     model = ours.model
     private, present = _accounts(len(model.symbols)), np.ones(len(model.symbols), bool)
-    tensor, taken = torch.from_numpy(private), ([], [])  # type: ignore[var-annotated]
+    tensor, taken = torch.from_numpy(private), (list[float](), list[float]())
     for features in bars:
         row, _ = model.scale(features, present)
-        taken[0].append(_seconds(lambda row=row: (ours.take_row(row), ours.act(private))))
-        seen = torch.from_numpy(row)
-        taken[1].append(_seconds(lambda seen=seen: (theirs.take(seen), theirs.act(tensor))))
+        begin = time.perf_counter()
+        ours.take_row(row)
+        ours.act(private)
+        between = time.perf_counter()
+        theirs.take(torch.from_numpy(row))
+        theirs.act(tensor)
+        taken[0].append(between - begin)
+        taken[1].append(time.perf_counter() - between)
     return taken
 
 
@@ -144,7 +149,7 @@ def _time_windows(
     private, agent = _accounts(n_agents), np.arange(n_agents)
     seen, tensor = torch.from_numpy(window), torch.from_numpy(private)
     nothing = tensor.new_empty(n_agents, 0)
-    encoder, taken = loaded.seen_through, ([], [])  # type: ignore[var-annotated]
+    encoder, taken = loaded.seen_through, (list[float](), list[float]())
 
     def in_pytorch() -> None:
         with torch.no_grad():

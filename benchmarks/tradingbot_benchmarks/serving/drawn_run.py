@@ -20,7 +20,7 @@ from tradingbot.features.scaling import ScalerOptions, fit_scaler
 from tradingbot.features.spec import FeatureSpec
 from tradingbot.market.goals import GOAL_INPUTS
 from tradingbot.market.observation import PRIVATE_FEATURES
-from tradingbot.market.params import ActionRules
+from tradingbot.market.params import ActionRules, ActionSpace
 from tradingbot.networks.actor_layout import Squash
 from tradingbot.networks.encoders.catalogue import build_encoder
 from tradingbot.networks.encoders.encoder import EncoderConfig
@@ -129,7 +129,7 @@ def feature_specs(n_features: int | None) -> list[FeatureSpec]:
 def _describe(
     model: DrawnModel, specs: Sequence[FeatureSpec], ids: Sequence[str], private: tuple[str, ...]
 ) -> acting.ActingRecord:
-    space = "discrete" if model.squash is None else "continuous"
+    space: ActionSpace = "discrete" if model.squash is None else "continuous"
     return acting.ActingRecord(
         actor=acting.ActorRecord(
             prefix="actor.",
@@ -176,4 +176,4 @@ def _stir(module: torch.nn.Module, generator: torch.Generator) -> None:
     """Give every parameter some noise: biases and gains begin as zeros and ones."""
     with torch.no_grad():
         for parameter in module.parameters():
-            parameter += 0.1 * torch.randn(parameter.shape, generator=generator)
+            parameter.add_(torch.randn(parameter.shape, generator=generator), alpha=0.1)
