@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -21,8 +22,10 @@ from tradingbot.runtime.order_book import OrderBook, open_order
 
 
 @pytest.fixture(params=VENUES)
-def venue(request: pytest.FixtureRequest, tmp_path: Path) -> Venue:
-    return VENUES[request.param](tmp_path)
+def venue(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Venue]:
+    opened = VENUES[request.param](tmp_path)
+    yield opened
+    opened.close()
 
 
 class Trader:
@@ -186,3 +189,7 @@ def test_clock_account_and_asset_are_told(venue: Venue) -> None:
     assert account.buying_power_ccy > 0
     assert not account.is_blocked
     assert venue.broker.asset("SPY").tradable
+
+
+def test_connection_that_stands_is_said(venue: Venue) -> None:
+    assert venue.broker.disconnected_s() == 0.0

@@ -207,3 +207,7 @@ class Broker(Protocol):
     def drain_updates(self) -> tuple[BrokerUpdate, ...]:
         """Return what came since the last call, in the order in which it came."""
         ...
+
+    def disconnected_s(self) -> float:
+        """Return for how many seconds the venue's messages have not come; 0 while they do."""
+        ...

@@ -46,10 +46,8 @@ class AlpacaBrokerSettings:
     """How often the venue is asked while the stream is down."""
     resync_every_s: float = 60.0
     """How often it is asked while the stream is up: an event may be lost."""
-    stream_grace_s: float = 15.0
-    """How long the stream may be down before nothing may be opened."""
-    max_clock_skew_s: float = 1.0
-    """Largest difference to the venue's clock with which positions may be opened."""
+    fills_grace_s: float = 15.0
+    """How long the end of an order waits for fills of it that the activities do not list yet."""
     first_reconnect_s: float = 1.0
     """Wait before the stream is opened again; doubles with each failure, up to 60 s."""
 

@@ -67,7 +67,7 @@ class AlpacaBroker:
         credentials: Key pair of a paper account.
         settings: Where and how it is asked.
         symbols: As we spell them; `BRK-B` is known without being named.
-        clock: Time, for waits and for the difference to the venue's clock.
+        clock: Time, for waits and time limits.
 
     Raises:
         ConfigError: If the key or the address is not that of a paper account.
@@ -86,7 +86,6 @@ class AlpacaBroker:
         self._wire = TradingWire(credentials, settings, clock)
         self._stream = UpdateStream(credentials, settings, clock)
         self._updates = OrderUpdates(self._wire, self._stream, self._names, settings, clock)
-        self._skew_s: float | None = None
 
     def __enter__(self) -> Self:
         """Open the account.
@@ -132,27 +131,40 @@ class AlpacaBroker:
 
     def cancel(self, client_order_id: str) -> SubmitReport:
         """Ask for a cancel, in the lane that orders leave free."""
-        lost = "not asked"
+        venue_id = self._updates.venue_order_id(client_order_id)
+        was_sent, reason = False, "not asked"
         for _ in range(_CANCEL_ATTEMPTS):
             try:
-                order = self._find(client_order_id)
-                if order is None:
-                    return _refused(f"Alpaca does not know {client_order_id}", "unknown_order")
-                if order.status is OrderStatus.PENDING_CANCEL or _is_cancelled(order):
-                    return SubmitReport(SubmitOutcome.ACCEPTED, order.venue_order_id)
-                if not order.is_open:
-                    self._updates.mark_stale()
-                    return _refused(f"the order is {order.status}", "not_cancelable")
-                self._wire.cancel(order.venue_order_id)
-                return SubmitReport(SubmitOutcome.ACCEPTED, order.venue_order_id)
+                if venue_id is None:
+                    order = self._find(client_order_id)
+                    if order is None:
+                        known = f"Alpaca does not know {client_order_id}"
+                        return _refused(known, "unknown_order")
+                    if (report := self._judge_cancel(order, was_sent)) is not None:
+                        return report
+                    venue_id = order.venue_order_id
+                was_sent = True
+                self._wire.cancel(venue_id)
+                return SubmitReport(SubmitOutcome.ACCEPTED, venue_id)
             except (AnswerLostError, TooManyRequestsError) as e:
-                lost = str(e)
+                venue_id, reason = None, str(e)
                 self._clock.sleep(self._settings.lookup_wait_s)
             except VenueRefusalError as e:
                 if self._wire.is_key_refused:
                     return _refused(e.message, "key_refused")
-                lost = e.message  # filled meanwhile, or in a state that it leaves: read it again
-        return SubmitReport(SubmitOutcome.UNKNOWN, reason=lost)
+                # It ended meanwhile, or is in a state that it leaves: it is read again.
+                venue_id, was_sent, reason = None, False, e.message
+        return SubmitReport(SubmitOutcome.UNKNOWN, reason=reason)
+
+    def _judge_cancel(self, order: BrokerOrder, was_sent: bool) -> SubmitReport | None:
+        """Say how a cancel ended by the order as it was read; None where it must be sent."""
+        is_done = was_sent and order.status is OrderStatus.CANCELLED
+        if is_done or order.status is OrderStatus.PENDING_CANCEL:
+            return SubmitReport(SubmitOutcome.ACCEPTED, order.venue_order_id)
+        if order.is_open:
+            return None
+        self._updates.mark_stale()
+        return _refused(f"the order is {order.status}", "not_cancelable")
 
     def cancel_all(self) -> tuple[BrokerOrder, ...]:
         """Cancel every open order, each on its own where the venue failed; returns what is open.
@@ -218,12 +230,8 @@ class AlpacaBroker:
         return self._read(self._wire.account, read_account)
 
     def clock(self) -> BrokerClock:
-        """Return the venue's time, and measure how far ours is off."""
-        before = self._clock.now()
-        read = self._read(self._wire.clock, read_clock)
-        middle = before + (self._clock.now() - before) / 2
-        self._skew_s = (read.now - middle).total_seconds()
-        return read
+        """Return the venue's time."""
+        return self._read(self._wire.clock, read_clock)
 
     def asset(self, symbol: str) -> BrokerAsset:
         """Return what is allowed with a symbol; one that cannot be traded now is halted."""
@@ -243,16 +251,11 @@ class AlpacaBroker:
         """
         return self._updates.drain()
 
-    def opening_obstacle(self) -> str | None:
-        """Say why nothing may be opened at this venue now; None where nothing stands against it."""
+    def disconnected_s(self) -> float:
+        """Return for how many seconds the stream has been down; for ever with a refused key."""
         if self._wire.is_key_refused or self._stream.is_key_refused:
-            return "Alpaca refuses the key pair"
-        if self._stream.down_s > self._settings.stream_grace_s:
-            return f"the stream of trade updates has been down for {self._stream.down_s:.0f} s"
-        if self._skew_s is None or not abs(self._skew_s) <= self._settings.max_clock_skew_s:
-            off = "an unknown time" if self._skew_s is None else f"{self._skew_s:+.1f} s"
-            return f"the venue's clock differs from ours by {off}"
-        return None
+            return float("inf")
+        return self._stream.down_s
 
     def _ask(self, call: Callable[[], _Answer]) -> _Answer:
         try:
@@ -281,7 +284,3 @@ class AlpacaBroker:
 
 def _refused(reason: str, code: str) -> SubmitReport:
     return SubmitReport(SubmitOutcome.REJECTED, reason=reason, code=code)
-
-
-def _is_cancelled(order: BrokerOrder) -> bool:
-    return order.status is OrderStatus.CANCELLED

@@ -227,7 +227,7 @@ class OrderUpdates:
         for arrived, update in self._held:
             kept = self._watched.get(update.client_order_id)
             is_end = update.kind not in (UpdateKind.ACCEPTED, UpdateKind.UNKNOWN)
-            is_early = now - arrived < self._settings.stream_grace_s
+            is_early = now - arrived < self._settings.fills_grace_s
             if kept is not None and kept.lacks_fills and is_end and is_early:
                 waiting.append((arrived, update))
             else:

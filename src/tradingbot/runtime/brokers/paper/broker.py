@@ -232,6 +232,10 @@ class PaperBroker:
         with self._store.transaction():
             return self._store.take_updates(self._require_time())
 
+    def disconnected_s(self) -> float:
+        """Return 0: the venue is a file of this machine."""
+        return 0.0
+
     @property
     def _latency(self) -> timedelta:
         return timedelta(seconds=self.options.latency_s)

@@ -82,6 +82,7 @@ def test_unknown_id_is_refused_and_a_silent_venue_is_unknown() -> None:
         assert broker.cancel("never-sent").code == "unknown_order"
         send(broker, intent())
         fake.do(faults={"next": [{"operation": "find", "fault": "502_html", "times": 99}]})
+        fake.do(faults={"next": [{"operation": "cancel", "fault": "drop_before"}]})
         assert broker.cancel(ID).outcome is SubmitOutcome.UNKNOWN
         with pytest.raises(BrokerUnavailableError):
             broker.find_order(ID)
@@ -94,6 +95,17 @@ def test_not_found_is_none_only_in_the_venues_own_words() -> None:
             fake.do(faults={"next": [{"operation": "find", "fault": fault}]})
             with pytest.raises(BrokerUnavailableError):
                 broker.find_order("never-sent")
+
+
+def test_cancel_of_an_order_that_is_followed_is_one_request() -> None:
+    with traded(BY_HAND) as (fake, broker):
+        send(broker, intent())
+
+        assert broker.cancel(ID).outcome is SubmitOutcome.ACCEPTED
+
+        assert "find" not in fake.state()["requests"]
+        again = broker.cancel(ID)
+        assert (again.outcome, again.code) == (SubmitOutcome.REJECTED, "not_cancelable")
 
 
 def test_B04_cancels_have_a_lane_that_orders_leave_free() -> None:

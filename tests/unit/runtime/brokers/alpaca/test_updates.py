@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from decimal import Decimal
 
@@ -182,14 +183,14 @@ def test_B11_event_that_cannot_be_read_calls_for_the_books() -> None:
         drain_until(broker, lambda so_far: filled_units(so_far) == 10)
 
 
-def test_B12_stream_that_is_down_stops_opening_and_the_books_are_polled() -> None:
-    with traded(BY_HAND, stream_grace_s=0.05) as (fake, broker):
-        broker.clock()
-        assert broker.opening_obstacle() is None
+def test_B12_stream_that_is_down_is_said_and_the_books_are_polled() -> None:
+    """What the gate then refuses is `BROKER_DISCONNECTED`."""
+    with traded(BY_HAND) as (fake, broker):
+        assert broker.disconnected_s() == 0.0
         send(broker, intent())
         fake.do(faults={"refuses_streams": True})
         fake.drop_streams()
-        until(lambda: "stream" in (broker.opening_obstacle() or ""))
+        until(lambda: broker.disconnected_s() > 0.05)
         execute(fake, 4)
         drain_until(broker, lambda so_far: filled_units(so_far) == 4)
         before = broker._stream.connections
@@ -198,7 +199,7 @@ def test_B12_stream_that_is_down_stops_opening_and_the_books_are_polled() -> Non
         fake.do(faults={"refuses_streams": False})
         until(lambda: broker._stream.connections > before)
 
-        assert broker.opening_obstacle() is None
+        assert broker.disconnected_s() == 0.0
         drain_until(broker, lambda so_far: filled_units(so_far) == 6)
 
 
@@ -238,7 +239,7 @@ def test_B31_revoked_key_stops_without_a_storm() -> None:
         fake.drop_streams()
         until(lambda: broker._stream.is_key_refused)
 
-        assert broker.opening_obstacle() == "Alpaca refuses the key pair"
+        assert broker.disconnected_s() == math.inf, "nothing may be opened any more"
         first = send(broker, numbered(1))
         for k in range(2, 12):
             assert send(broker, numbered(k)).code == "key_refused"
