@@ -36,6 +36,9 @@ bars = tb.generate_bars("noise", symbols=["SPY"], timeframe="1d")
 result = tb.backtest("sma_cross:fast=5,slow=20", bars, against=["buy_and_hold"])
 assert result.plot("picture.html").stat().st_size > 10_000
 print(result.summary())
+from tradingbot.runtime.journal.journal import SessionJournal
+with SessionJournal.open("journal.sqlite", create=True) as journal:  # its migrations are inside
+    assert journal.head().seq == 0
 """
 
 

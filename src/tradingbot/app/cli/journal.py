@@ -88,13 +88,13 @@ def verify_journal(
 
     address = find_journal(invocation_of(context), journal)
     problem, found = None, None
-    with JournalReader(address) as reader:
-        try:
+    try:
+        with JournalReader(address) as reader:
             found = verify(reader)
             if head is not None:
                 require_entry(reader, head)
-        except JournalDamagedError as e:
-            problem = str(e)
+    except JournalDamagedError as e:
+        problem = str(e)
     document = {"journal": str(address), "is_whole": problem is None, "problem": problem}
     if not show_json(as_json, {**document, **_facts(found)}):
         if found is not None:

@@ -129,8 +129,11 @@ class SessionJournal(JournalReader):
         Raises:
             JournalUnavailableError: If the database does not confirm them in time: open nothing.
                 `is_buffered` tells whether they are kept on disk and will be written later.
-            TradingError: If a fill or a decision is journaled already and says something else.
+            TradingError: If a fill or a decision is journaled already and says something else, or
+                the session has no name.
         """
+        if not session.strip():
+            raise TradingError("session must have a name", was=repr(session), where="journal")
         batch = Batch(secrets.token_hex(16), session, events)
         _ = batch.contents  # what cannot be written must not reach the buffer
         with self._recording:

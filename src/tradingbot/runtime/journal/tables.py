@@ -90,7 +90,7 @@ DECISIONS = _described(
     Column("client_order_id", ExactText),
     _required("is_shadow", Boolean),
 )
-Index("decisions_order", DECISIONS.c.session, DECISIONS.c.client_order_id)
+Index("decisions_bar", DECISIONS.c.session, DECISIONS.c.symbol, DECISIONS.c.decided_at)
 ORDERS = _described(
     "orders",
     _required("client_order_id", ExactText),

@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -184,6 +185,40 @@ def test_time_without_a_zone_is_refused_before_it_is_kept(journal: SessionJourna
     assert journal.record(decision(), session="one").seq == 1
 
 
+def test_commits_are_durable(journal: SessionJournal) -> None:
+    def ask(statement: str) -> Any:
+        return journal._worker.do(lambda: asked(journal, statement), 5)
+
+    if journal.address.path is None:
+        assert ask("SHOW synchronous_commit") == "on"
+        assert ask("SHOW statement_timeout") == "5s"
+        assert ask("SHOW transaction_isolation") == "serializable"
+    else:
+        assert ask("PRAGMA journal_mode") == "wal"
+        assert ask("PRAGMA synchronous") == 2  # FULL
+        assert ask("PRAGMA busy_timeout") == 5000
+        assert ask("PRAGMA foreign_keys") == 1
+
+
+def asked(journal: SessionJournal, statement: str) -> Any:
+    connection = journal._connected()
+    with connection.begin():
+        return connection.exec_driver_sql(statement).scalar()
+
+
+def test_reader_cannot_write(journal: SessionJournal) -> None:
+    with (
+        journal.reading() as connection,
+        pytest.raises(Exception, match=r"readonly database|read-only transaction"),
+    ):
+        connection.execute(text("CREATE TABLE x (y INTEGER)"))
+
+
+def test_session_without_a_name_is_refused(journal: SessionJournal) -> None:
+    with pytest.raises(TradingError, match="session must have a name"):
+        journal.record(decision(), session=" ")
+
+
 def test_views_show_unified_actions_trades_orders_and_positions(journal: SessionJournal) -> None:
     journal.record(*round_trip(), session="one")
     journal.record(*(decision(hour=5 + n, action=n) for n in range(7)), session="words")
@@ -202,6 +237,7 @@ def test_views_show_unified_actions_trades_orders_and_positions(journal: Session
         assert sorted(orders) == ["denied", "filled", "filled"]
         assert [Decimal(units) for units in held] == [0]
     assert [row["action"] for row in trades] == ["BUY_2", "BUY_2", "SELL_2"]
+    assert [row["cause"] for row in trades] == ["fill"] * 3
     assert trades[0]["action_space"] == "continuous"
     assert (trades[0]["raw_action"], trades[0]["smoothed_action"]) == (0.1 + 0.2, 0.25)
     assert (trades[0]["option"], trades[0]["intrinsic_reward"]) == ("ride", 1e-17)

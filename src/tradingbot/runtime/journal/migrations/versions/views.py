@@ -32,7 +32,8 @@ _VIEWS = (
     "FROM position_changes p "
     "LEFT JOIN fills f ON f.session = p.session AND f.fill_id = p.fill_id LEFT JOIN orders o "
     "ON o.session = f.session AND o.client_order_id = f.client_order_id "
-    "LEFT JOIN actions a ON a.session = f.session AND a.client_order_id = f.client_order_id",
+    "LEFT JOIN actions a ON a.session = o.session AND a.symbol = o.symbol "
+    "AND a.decided_at = o.decided_at AND a.model = o.model AND NOT a.is_shadow",
     "CREATE VIEW order_states AS SELECT o.session, o.client_order_id, o.symbol, o.side, "
     "o.quantity_units, o.decided_at, e.status, e.at, e.reason FROM orders o JOIN order_events e "
     "ON e.seq = (SELECT max(l.seq) FROM order_events l "
