@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -275,11 +276,9 @@ def test_journal_opens_again_and_goes_on(journal_address: str) -> None:
         verify(second)
 
 
-def test_journal_that_is_not_there_is_refused(
-    new_journal_address: object, tmp_path: object
-) -> None:
+def test_journal_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="journal must exist, was no file"):
-        SessionJournal.open(f"{tmp_path}/none.sqlite")
+        SessionJournal.open(tmp_path / "none.sqlite")
 
 
 def test_busted_fill_is_taken_back_and_a_split_rebases_B27_B28(journal: SessionJournal) -> None:
