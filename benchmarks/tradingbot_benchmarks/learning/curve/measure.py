@@ -19,7 +19,6 @@ from torch import Tensor
 from tradingbot.agents.policy import apply_no_trade_band
 from tradingbot.data.factor import bar_returns, fit_factor
 from tradingbot.data.splits import IndexRange
-from tradingbot.domain.seeding import stream
 from tradingbot.envs.auxiliary import auxiliary_targets
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.neutral_bars import remove_factor
@@ -30,6 +29,7 @@ from tradingbot.evaluation.backtest.attribution import attribute_backtest, world
 from tradingbot.evaluation.backtest.baselines import baseline
 from tradingbot.evaluation.demonstrations import expert_actions
 from tradingbot.evaluation.rollout import sleeve_config
+from tradingbot.evaluation.statistics.aggregates import aggregate_interval
 from tradingbot.evaluation.statistics.interval import Interval
 from tradingbot.learning.generators import make_generator
 from tradingbot.learning.learner import Learner
@@ -166,29 +166,19 @@ def run_learning(
 def summarise(results: Sequence[LearningResult]) -> Interval:
     """Return the interquartile mean over seeds of the results' values, with a bootstrap interval.
 
-    Fewer than four seeds have no quartiles: their mean.
-
-    Source: Agarwal et al. 2021, Deep reinforcement learning at the edge of the statistical
-    precipice.
+    Every seed has bars of its own, so that nothing but the seeds is to be resampled. Fewer than
+    four have no quartiles: their mean; one has no interval.
     """
-    values = np.array([result.value for result in results])
-    draws = stream(0, "learning", "seeds").integers(0, len(values), (_DRAWS, len(values)))
-    low, high = np.percentile(_middle_mean(values[draws]), [2.5, 97.5])
-    return Interval(float(_middle_mean(values[None])[0]), float(low), float(high))
+    values = np.array([[result.value] for result in results])
+    if len(values) == 1:
+        return Interval(*[float(values[0, 0])] * 3)
+    return aggregate_interval(values, "iqm", n_draws=_DRAWS)
 
 
 def mean_return_bp(task: PopulationTask, act: Act) -> float:
     """Return the mean simple return per bar over agents and bars of a backtest, in bp."""
     wealth = play(task, act, task.episode_bars).wealth.double()
     return float(simple_returns(wealth).mean()) * _BASIS_POINTS
-
-
-def _middle_mean(values: np.ndarray) -> np.ndarray:
-    """Average (…, S) without the lowest and the highest quarter of S."""
-    cut = values.shape[-1] // 4
-    ordered = np.sort(values, axis=-1)
-    middle: np.ndarray = ordered[..., cut : values.shape[-1] - cut].mean(axis=-1)
-    return middle
 
 
 def _task(

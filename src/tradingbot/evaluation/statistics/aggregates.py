@@ -83,28 +83,6 @@ def aggregate_interval(
     return percentile_interval(float(measure(matrix[None])[0]), draws, confidence)
 
 
-def improvement_interval(
-    scores: ArrayLike,
-    others: ArrayLike,
-    *,
-    n_draws: int = 2000,
-    confidence: float = 0.95,
-    seed: int = 0,
-) -> Interval:
-    """Return the probability of improvement with its interval; both sides are resampled."""
-    mine, theirs = _pair(scores, others)
-    for side in (mine, theirs):
-        inputs.finite_matrix(side, "scores", at_least=2)
-    generator = stream(seed, "bootstrap", "improvement")
-    sizes = chunk_sizes(inputs.require_count(n_draws, "n_draws"), mine.size * len(theirs))
-    draws = [
-        _improvements(_resampled(mine, size, generator), _resampled(theirs, size, generator))
-        for size in sizes
-    ]
-    estimate = float(_improvements(mine[None], theirs[None])[0])
-    return percentile_interval(estimate, np.concatenate(draws), confidence)
-
-
 def _interquartile_means(scores: FloatArray) -> FloatArray:
     """(draws, R, M) → (draws,)."""
     flat = scores.reshape(len(scores), -1)
