@@ -13,8 +13,7 @@ import torch
 from numpy.typing import NDArray
 
 from tradingbot.domain.day_range import DayRange
-from tradingbot.features.panel import formula_hashes
-from tradingbot.features.registry import registered_features
+from tradingbot.features.panel import formula_hashes, panel_specs
 from tradingbot.features.scaler_files import ScalerRecord
 from tradingbot.features.scaling import ScalerOptions, fit_scaler
 from tradingbot.features.spec import FeatureSpec
@@ -58,7 +57,7 @@ class DrawnModel:
     n_outputs: int = 2
     trades: torch.Tensor | None = None
     n_features: int | None = None
-    """How many technical features, and one regime; None: all features that are registered."""
+    """How many technical features, and one regime; None: the default set of both."""
     seed: int = 0
     more: dict[str, Any] = field(default_factory=dict)
     """Fields of the record of acting."""
@@ -118,7 +117,7 @@ def draw_bars(
 
 def feature_specs(n_features: int | None) -> list[FeatureSpec]:
     """Return technical features, then regimes, as the columns of a run stand."""
-    known = registered_features().values()
+    known = panel_specs(())
     technical = [spec for spec in known if spec.family == "technical"]
     regimes = [spec for spec in known if spec.family == "regime"]
     if n_features is None:
