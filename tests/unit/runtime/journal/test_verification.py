@@ -37,6 +37,10 @@ CHANGES: dict[str, tuple[str, str]] = {
         "UPDATE entries SET sha256 = previous_sha256 || '' WHERE seq = 1",
         "entries 1: its content is not what was hashed",
     ),
+    "what it follows": (
+        "UPDATE entries SET previous_sha256 = 'other' WHERE seq = 2",
+        "entries 2: it does not follow the entry before it",
+    ),
     "a kind": (
         "UPDATE entries SET kind = 'AlertRaised' WHERE seq = 3",
         "entries 3: column kind must be 'DecisionMade'",
