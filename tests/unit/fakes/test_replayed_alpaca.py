@@ -61,8 +61,7 @@ def test_fills_are_those_of_the_paper_broker(tmp_path: Path) -> None:
             told = drain_until(
                 broker, lambda so_far: any(each.kind is UpdateKind.EXPIRED for each in so_far)
             )
-            assert [
-                each.kind for each in told if each.client_order_id == wanted[1].client_order_id
-            ][-1] is UpdateKind.EXPIRED
+            own = [each for each in told if each.client_order_id == wanted[1].client_order_id]
+            assert own[-1].kind is UpdateKind.EXPIRED
             assert broker.account().cash_ccy == fake.venue.cash
     paper.close()
