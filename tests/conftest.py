@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Iterator
@@ -26,9 +27,16 @@ _PPO: dict[str, object] = {
 
 pytest_plugins = ["fixtures.own_parts", "fixtures.short_work"]
 set_trap()
+gc.disable()  # until everything is collected: modules and tests are no garbage
 # Processes that tests start, and the next session, need not compile the sources again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage from now on, but not among the million objects that stay to the end."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session", autouse=True)
