@@ -24,7 +24,7 @@ from tradingbot.executors.executor import (
 )
 from tradingbot.executors.processes import ProcessExecutor, WorkerTimes
 
-FAST = WorkerTimes(heartbeat_s=0.1, silence_s=3.0, start_s=60.0)
+FAST = WorkerTimes(heartbeat_s=0.1, silence_s=1.5, start_s=60.0)
 _PATIENCE_S = 60.0
 
 
@@ -205,7 +205,7 @@ def test_worker_that_is_killed_or_stopped_is_replaced_and_its_item_done_again(
     ("what", "words"),
     [
         ("kill", "was ended by SIGKILL (the system does so when memory is short); again: its"),
-        ("stop", "its process gave no sign of life for 3 s; again: its process gave no sign"),
+        ("stop", "its process gave no sign of life for 1.5 s; again: its process gave no sign"),
     ],
 )
 def test_item_that_loses_its_worker_twice_is_reported_by_name_and_others_go_on(
@@ -237,12 +237,12 @@ def test_worker_that_is_killed_while_idle_is_replaced(processes: ProcessExecutor
 
 def test_item_that_takes_too_long_is_given_up(processes: ProcessExecutor, tmp_path: Path) -> None:
     began = time.monotonic()
-    items = [WorkItem("trial 7", ("sleep", _PATIENCE_S), timeout_s=4.0)]
+    items = [WorkItem("trial 7", ("sleep", _PATIENCE_S), timeout_s=1.5)]
 
     (outcome,) = run_items(processes, items)
 
     assert time.monotonic() - began < _PATIENCE_S / 2
-    with pytest.raises(UserError, match="trial 7 must be done in 4 s, was not finished"):
+    with pytest.raises(UserError, match="trial 7 must be done in 1.5 s, was not finished"):
         outcome.result()
 
 
