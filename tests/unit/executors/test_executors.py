@@ -242,7 +242,7 @@ def test_item_that_takes_too_long_is_given_up(processes: ProcessExecutor, tmp_pa
     (outcome,) = run_items(processes, items)
 
     assert time.monotonic() - began < _PATIENCE_S / 2
-    with pytest.raises(UserError, match="trial 7 must be done in 1.5 s, was not finished"):
+    with pytest.raises(UserError, match=r"trial 7 must be done in 1\.5 s, was not finished"):
         outcome.result()
 
 
