@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Verify, show, back up, restore and migrate the journal of sessions.")
 
 JOURNAL_VARIABLE = "TRADINGBOT_JOURNAL"
-_FILE = "journal.sqlite"
+_FILE, _SESSIONS = "journal.sqlite", "sessions"
+_NAME = re.compile(r"[\w-]+")
 _SHA256 = re.compile("[0-9a-f]{64}")
 _EXIT_FINDINGS, _LONGEST = 1, 100
 
@@ -32,8 +33,9 @@ JournalOption = Annotated[
     str | None,
     Option(
         "--journal",
-        help="A file, or postgresql://USER@HOST/DATABASE with the password in PGPASSWORD or a "
-        f"password file. [dim]Default: ${JOURNAL_VARIABLE}, else {_FILE} in the workspace[/dim]",
+        help="A session's name, a file, or postgresql://USER@HOST/DATABASE with the password in "
+        f"PGPASSWORD or a password file. [dim]Default: ${JOURNAL_VARIABLE}, else {_FILE} in the "
+        "workspace, else that of the only session[/dim]",
         show_default=False,
         metavar="ADDRESS",
     ),
@@ -43,23 +45,40 @@ JournalOption = Annotated[
 def find_journal(
     invocation: Invocation, option: str | None, environment: Mapping[str, str] = os.environ
 ) -> JournalAddress:
-    """Return where the journal is: the option, else the variable, else in the workspace.
+    """Return where the journal is: the option, else the variable, else the only one there is.
 
     Raises:
-        ConfigError: If it names no place, or a password stands on the command line.
+        ConfigError: If it names no place, a password stands on the command line, or there are
+            several sessions and none is named.
     """
     from tradingbot.runtime.journal.address import read_address
 
-    if option is None:
-        return read_address(environment.get(JOURNAL_VARIABLE) or invocation.workspace / _FILE)
-    address = read_address(option)
-    if address.secrets:
+    sessions = invocation.workspace / _SESSIONS
+    text = option or environment.get(JOURNAL_VARIABLE)
+    if text is None:
+        return read_address(_only_journal(invocation.workspace))
+    if _NAME.fullmatch(text) and (sessions / text).is_dir():
+        return read_address(sessions / text / _FILE)
+    address = read_address(text)
+    if option is not None and address.secrets:
         raise ConfigError(
             "--journal must not hold a password: other users of this machine see it",
             was=str(address),
             remedy=f"Set PGPASSWORD, use a password file, or put the address in {JOURNAL_VARIABLE}",
         )
     return address
+
+
+def _only_journal(workspace: Path) -> Path:
+    """Return the workspace's own journal, else that of its only session."""
+    found = sorted((workspace / _SESSIONS).glob(f"*/{_FILE}"))
+    if (workspace / _FILE).exists() or not found:
+        return workspace / _FILE
+    if len(found) > 1:
+        names = ", ".join(path.parent.name for path in found)
+        rule = "--journal must name a session where there are several"
+        raise ConfigError(rule, was="none", remedy=f"Name one of: {names}")
+    return found[0]
 
 
 @app.command("verify")

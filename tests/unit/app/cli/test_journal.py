@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -95,6 +96,25 @@ def test_backup_and_restore_have_one_head(
     assert call("restore", backup)[0] == 2  # there is one now
     _, part = call("restore", backup, "--journal", str(workspace / "part.sqlite"), "--until", "3")
     assert part["head"]["seq"] == 3
+
+
+def test_journal_of_a_session_is_found_by_its_name(
+    call: Callable[..., tuple[int, Any]], workspace: Path
+) -> None:
+    for name in ("first", "second"):
+        (workspace / "sessions" / name).mkdir(parents=True)
+        shutil.copy(workspace / "journal.sqlite", workspace / "sessions" / name)
+    (workspace / "journal.sqlite").unlink()
+
+    code, error = call("verify")
+
+    assert code == 2
+    assert "must name a session where there are several, was none" in error["error"]
+    assert "Name one of: first, second" in error["error"]
+    second = str(workspace / "sessions" / "second" / "journal.sqlite")
+    assert call("verify", "--journal", "second")[1]["journal"] == second
+    (workspace / "sessions" / "first" / "journal.sqlite").unlink()
+    assert call("verify")[1]["journal"] == second  # the only one
 
 
 def test_migrate_says_both_revisions(call: Callable[..., tuple[int, Any]]) -> None:
