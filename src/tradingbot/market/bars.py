@@ -112,6 +112,19 @@ def _require_bars(prices: FloatArray, present: NDArray[np.bool_]) -> None:
     if prices.ndim != 3 or prices.shape[-1] < 5 or prices.shape[:2] != present.shape:
         was = prices.shape, present.shape
         raise DataError("prices must be (N, T, 5) and present (N, T)", was=was)
+    wrong = find_impossible(prices, present)
+    if wrong.any():
+        symbol, bar = np.argwhere(wrong)[0]
+        raise DataError(
+            "a bar must have 0 < low ≤ open, close ≤ high and volume ≥ 0, all finite",
+            was=tuple(float(x) for x in prices[symbol, bar, :5]),
+            where=f"symbol {symbol}, bar {bar}",
+            remedy="Run: tradingbot data validate",
+        )
+
+
+def find_impossible(prices: FloatArray, present: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Mark present bars that no market makes; prices (…, 5 or more), present (…)."""
     open_, high, low, close, volume = np.moveaxis(prices[..., :5], -1, 0)
     with np.errstate(invalid="ignore"):
         possible = (
@@ -122,15 +135,7 @@ def _require_bars(prices: FloatArray, present: NDArray[np.bool_]) -> None:
             & (volume >= 0.0)
             & np.isfinite(volume)
         )
-    wrong = present & ~possible
-    if wrong.any():
-        symbol, bar = np.argwhere(wrong)[0]
-        raise DataError(
-            "a bar must have 0 < low ≤ open, close ≤ high and volume ≥ 0, all finite",
-            was=tuple(float(x) for x in prices[symbol, bar, :5]),
-            where=f"symbol {symbol}, bar {bar}",
-            remedy="Run: tradingbot data validate",
-        )
+    return np.asarray(present & ~possible)
 
 
 def _require_range(rows: Tensor) -> None:

@@ -127,3 +127,39 @@ def list_loosened(before: SessionLimits, after: SessionLimits) -> tuple[str, ...
 
 SESSION_RISK = RiskLimits(max_position_frac=0.10)
 """Limits of one order against the whole account of a session."""
+WIDEST_ORDER_LIMITS = RiskLimits(
+    max_position_frac=1.0,
+    max_order_frac=1e9,
+    min_trade_ccy=0.0,
+    allow_short=True,
+    max_stale_bars=2**30,
+)
+"""Limits of one order that deny next to nothing: rules of the symbols' own accounts decide."""
+WIDEST_SESSION_LIMITS = SessionLimits(
+    max_daily_loss_frac=1.0,
+    max_trades=10**9,
+    min_confidence=0.0,
+    max_correlated_frac=1e12,
+    price_collar_frac=1.0,
+    max_price_age_s=1e12,
+    max_open_order_frac=1e12,
+    max_drawdown_frac=1.0,
+    critical_drawdown_frac=1.0,
+    stop_loss_frac=1e12,
+    max_quantity_units=1e12,
+    max_order_ccy=1e12,
+    max_window_frac=1e12,
+    max_volume_frac=1.0,
+    max_gross_frac=1e12,
+    max_net_frac=1e12,
+    max_leverage=1e12,
+    messages_per_s=1e9,
+    message_burst=10**9,
+    duplicate_window_s=0.0,
+    max_repeated_executions=10**9,
+    max_price_jump_frac=1e12,
+    auction_cutoff_s=0.0,
+)
+"""Limits of a session that deny next to nothing, to compare a session with a backtest.
+
+Orders of more than a day's volume are still denied, and everything that is unknown."""

@@ -1,0 +1,102 @@
+"""Where a session's bars come from: a stored dataset that is replayed, or a folder that grows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tradingbot.features.inputs import BAR_FIELDS, FloatArray, MarketInputs, join_as_of
+
+
+@dataclass(frozen=True, eq=False)
+class MarketBar:
+    """The bars of M symbols that closed at one moment."""
+
+    number: int
+    """Place among all bars of the source, from 0."""
+    closed_at: datetime
+    """UTC."""
+    present: NDArray[np.bool_]
+    """(M,) the symbol has this bar; late and missing ones do not."""
+    fields: Mapping[str, FloatArray]
+    """Field → (M,); see `features.inputs.BAR_FIELDS`."""
+    covariates: Mapping[str, FloatArray]
+    """Name → (M,) last value available by now, NaN where there is none."""
+    is_last: bool = False
+    """Whether the source ends with it: nothing can fill any more."""
+
+    def prices(self, places: Sequence[int]) -> FloatArray:
+        """Return open, high, low, close and volume of some symbols, (N, 5)."""
+        rows = list(places)
+        return np.stack([self.fields[name][rows] for name in BAR_FIELDS[:5]], axis=-1)
+
+
+class BarSource(Protocol):
+    """Bars in order of their close, history first."""
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """M names, of which a model may trade some."""
+        ...
+
+    @property
+    def time_zone(self) -> str:
+        """IANA name of the exchange's zone."""
+        ...
+
+    def bars(self, after: int = -1) -> Iterator[MarketBar]:
+        """Yield every bar whose number is larger, waiting for those that have not closed yet."""
+        ...
+
+
+class DatasetBars:
+    """A stored dataset, replayed: every bar up to one, as fast as they are asked for."""
+
+    def __init__(self, inputs: MarketInputs, *, stop: int | None = None) -> None:
+        """Replay the bars before number `stop`; all by default."""
+        self._inputs = inputs
+        self.stop = inputs.shape[0] if stop is None else stop
+        n_symbols = len(inputs.symbols)
+        self._covariates = {
+            name: join_as_of(events, inputs.closed_at, n_symbols)
+            for name, events in inputs.covariates.items()
+        }
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """M names."""
+        return self._inputs.symbols
+
+    @property
+    def time_zone(self) -> str:
+        """IANA name of the exchange's zone."""
+        return self._inputs.time_zone
+
+    def bars(self, after: int = -1) -> Iterator[MarketBar]:
+        """Yield the bars after a number."""
+        inputs = self._inputs
+        for number in range(after + 1, self.stop):
+            yield MarketBar(
+                number,
+                as_datetime(inputs.closed_at[number]),
+                inputs.present[number],
+                {name: values[number] for name, values in inputs.bars.items()},
+                {name: values[number] for name, values in self._covariates.items()},
+                is_last=number == self.stop - 1,
+            )
+
+
+def as_datetime(moment: np.datetime64) -> datetime:
+    """Return a time of the grid as one with its zone, UTC."""
+    plain: datetime = moment.astype("datetime64[us]").item()
+    return plain.replace(tzinfo=UTC)
+
+
+def as_datetime64(moment: datetime) -> np.datetime64:
+    """Return a time as the grid has it."""
+    return np.datetime64(moment.astimezone(UTC).replace(tzinfo=None), "us")

@@ -1,0 +1,121 @@
+"""From a bar to what is wanted: features by stream, the model, and the simulator's own reading.
+
+Every number here is the one that a backtest of the same bars has: the same features, the same
+private numbers of the accounts, the same decoding, exits and order rules.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from tradingbot.domain.errors import DataError
+from tradingbot.features.registry import covariate_features, registered_features
+from tradingbot.features.spec import FeatureSpec
+from tradingbot.features.streaming import FeatureStream
+from tradingbot.market.account import Account
+from tradingbot.market.actions.neutral import neutralise
+from tradingbot.market.advance import SentOrder, decode, send_order
+from tradingbot.market.buying_power import buying_power_of
+from tradingbot.market.compiled import allowed_codes
+from tradingbot.market.costs import CostRates
+from tradingbot.market.observation import observe_accounts
+from tradingbot.market.params import SimulatorParams
+from tradingbot.runtime.session.bars import BarSource, MarketBar, as_datetime64
+from tradingbot.runtime.session.model import DecidingModel
+
+
+class Wish(NamedTuple):
+    """What N agents want at a bar, before anything is judged."""
+
+    action: Tensor
+    """(N,) float64 in the space of the rules."""
+    confidence: NDArray[Any]
+    """(N,) in [0, 1]."""
+    inputs_sha256: tuple[str, ...]
+    """N hashes of what was decided on: features, presence and private numbers of each symbol."""
+
+
+class Decider:
+    """A model on a stream of bars; remembers bars, never accounts."""
+
+    def __init__(
+        self, model: DecidingModel, source: BarSource, rules: SimulatorParams, rates: CostRates
+    ) -> None:
+        """Begin before the first bar.
+
+        Raises:
+            DataError: If the source lacks a symbol of the model.
+        """
+        self.model, self.rules, self.rates = model, rules, rates
+        self.places = places_of(model.symbols, source.symbols)
+        specs = [_spec_of(each) for each in model.feature_ids]
+        self._stream = FeatureStream(source.symbols, specs, time_zone=source.time_zone)
+        self._live = model.live()
+        self._features: NDArray[Any] = np.empty((0, 0))
+        self._present: NDArray[np.bool_] = np.empty(0, dtype=bool)
+
+    def take(self, bar: MarketBar, *, is_remembered: bool = True) -> None:
+        """Take the next bar.
+
+        Args:
+            bar: Of all symbols of the source.
+            is_remembered: Whether the model takes it too; bars before its lookback need not be.
+        """
+        moment = as_datetime64(bar.closed_at)
+        features = self._stream.push(moment, bar.present, bar.fields, bar.covariates)
+        self._features, self._present = features[self.places], bar.present[self.places]
+        if is_remembered:
+            self._live.take(self._features, self._present)
+
+    def decide(self, account: Account) -> Wish:
+        """Ask the model at the bar that was taken last; N accounts."""
+        private = observe_accounts(self.rules, account)
+        codes = None
+        if self.rules.action.space == "discrete":
+            codes = allowed_codes(self.rules, self.rates, account).numpy()
+        answer = self._live.act(private.numpy(), codes)
+        action = torch.from_numpy(np.asarray(answer.action, dtype=np.float64))
+        if gross_frac := self.rules.action.neutral_gross_frac:
+            action = neutralise(action[:, None], account.stale_bars[:, None] == 0, gross_frac)[:, 0]
+        return Wish(action, answer.confidence, self._hash_inputs(private.numpy()))
+
+    def order(self, account: Account, action: Tensor) -> SentOrder:
+        """Read actions (N,) as the simulator does: exits, order rules, units of the venue."""
+        room = buying_power_of(self.rules.limits, self.rates, account, account.equity)
+        wanted = action.long() if self.rules.action.space == "discrete" else action
+        decision = decode(self.rules, account, room, wanted)
+        return send_order(self.rules, account, decision, room.largest)
+
+    def _hash_inputs(self, private: NDArray[Any]) -> tuple[str, ...]:
+        count = len(self.places)
+        parts = (self._features, self._present[:, None], private.T)
+        rows = [np.ascontiguousarray(part).view(np.uint8).reshape(count, -1) for part in parts]
+        return tuple(
+            hashlib.sha256(b"".join(row[lane].tobytes() for row in rows)).hexdigest()
+            for lane in range(count)
+        )
+
+
+def places_of(wanted: tuple[str, ...], known: tuple[str, ...]) -> list[int]:
+    """Return where each symbol stands among others.
+
+    Raises:
+        DataError: If one is not there.
+    """
+    missing = [symbol for symbol in wanted if symbol not in known]
+    if missing:
+        rule = "bars must be there for every symbol of the model"
+        raise DataError(rule, was=f"none of {', '.join(missing[:5])}", remedy="Import their bars")
+    return [known.index(symbol) for symbol in wanted]
+
+
+def _spec_of(feature_id: str) -> FeatureSpec:
+    name = feature_id.rpartition("-v")[0]
+    known = registered_features()
+    return known[name] if name in known else covariate_features([name])[0]

@@ -1,0 +1,175 @@
+"""The folder of a session: settings, lock, requests of persons, journal and paper venue.
+
+<workspace>/sessions/<name>/
+session.json  lock  requests/  journal.sqlite  venue.sqlite
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from tradingbot.data.atomic import atomic_file, storage_errors
+from tradingbot.domain.errors import ConfigError, StorageError, suggest
+from tradingbot.domain.plain_values import as_plain_values, read_record
+from tradingbot.runs.lock import hold_lock, is_locked
+from tradingbot.runtime.session.settings import SessionSettings
+
+SETTINGS_FILE = "session.json"
+Act = Literal["stop", "kill", "arm"]
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,47}")
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a person asks of a session that runs."""
+
+    act: Act
+    by: str
+    reason: str
+    flatten: bool = False
+    """Of a kill: sell what is held first."""
+    breaker: str | None = None
+    """Of an arming: which; None: all that tripped."""
+
+
+@dataclass(frozen=True)
+class SessionFolder:
+    """Where a session lives on disk."""
+
+    path: Path
+
+    @classmethod
+    def create(cls, workspace: Path, settings: SessionSettings) -> SessionFolder:
+        """Make the folder of a new session.
+
+        Raises:
+            ConfigError: If the name is none, or taken.
+            StorageError: If the disk refuses.
+        """
+        folder = cls(_path_of(workspace, settings.name))
+        if folder.settings_path.exists():
+            remedy = f"Choose another --name, or go on: tradingbot paper resume {settings.name}"
+            rule = "a session's name must be new"
+            raise ConfigError(rule, was=settings.name, where=str(folder.path), remedy=remedy)
+        with storage_errors(folder.path):
+            folder.requests.mkdir(parents=True, exist_ok=True)
+        text = json.dumps(as_plain_values(settings), indent=2) + "\n"
+        with atomic_file(folder.settings_path) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+        return folder
+
+    @classmethod
+    def open(cls, workspace: Path, name: str) -> SessionFolder:
+        """Find a session.
+
+        Raises:
+            ConfigError: If there is none of that name; names the closest.
+        """
+        folder = cls(_path_of(workspace, name))
+        if not folder.settings_path.is_file():
+            known = [each.name for each in list_sessions(workspace)]
+            rule = "session must be one that was started"
+            remedy = suggest(name, known) or "Start one: tradingbot paper start MODEL"
+            raise ConfigError(rule, was=repr(name), where=str(folder.path), remedy=remedy)
+        return folder
+
+    @property
+    def name(self) -> str:
+        """Of the session."""
+        return self.path.name
+
+    @property
+    def settings_path(self) -> Path:
+        """`session.json`."""
+        return self.path / SETTINGS_FILE
+
+    @property
+    def journal(self) -> Path:
+        """Of the journal."""
+        return self.path / "journal.sqlite"
+
+    @property
+    def venue(self) -> Path:
+        """Books of the paper broker."""
+        return self.path / "venue.sqlite"
+
+    @property
+    def requests(self) -> Path:
+        """Requests that wait, one file each."""
+        return self.path / "requests"
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a process trades it now."""
+        return is_locked(self.path / "lock")
+
+    def settings(self) -> SessionSettings:
+        """Read what it was started with.
+
+        Raises:
+            StorageError: If the file is damaged.
+        """
+        try:
+            plain = json.loads(self.settings_path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as e:
+            rule = "session.json must be readable"
+            raise StorageError(rule, was=e, where=str(self.settings_path)) from e
+        return read_record(SessionSettings, plain, name="session", error=StorageError)
+
+    def settings_sha256(self) -> str:
+        """Return the hash of what it was started with."""
+        return hashlib.sha256(self.settings_path.read_bytes()).hexdigest()
+
+    @contextmanager
+    def hold(self) -> Iterator[None]:
+        """Be the only process that trades it.
+
+        Raises:
+            ConfigError: If another does.
+        """
+        with hold_lock(self.path / "lock", f"session {self.name}"):
+            yield
+
+    def ask(self, request: Request) -> None:
+        """Leave a request for the process that trades it."""
+        with storage_errors(self.requests):
+            self.requests.mkdir(exist_ok=True)
+        number = len(list(self.requests.iterdir()))
+        with atomic_file(self.requests / f"{number:06d}-{request.act}.json") as temporary:
+            temporary.write_text(json.dumps(as_plain_values(request)), encoding="utf-8")
+
+    def waiting(self) -> list[tuple[Path, Request]]:
+        """Return requests in the order in which they were left; a file that is none is a kill.
+
+        Whoever writes `requests/kill` by hand, with whatever in it, wants everything to stop.
+        """
+        if not self.requests.is_dir():
+            return []
+        return [(path, _read_request(path)) for path in sorted(self.requests.iterdir())]
+
+
+def list_sessions(workspace: Path) -> list[SessionFolder]:
+    """Return every session of a workspace by name."""
+    found = sorted((workspace / "sessions").glob(f"*/{SETTINGS_FILE}"))
+    return [SessionFolder(path.parent) for path in found]
+
+
+def _read_request(path: Path) -> Request:
+    try:
+        return read_record(Request, json.loads(path.read_text("utf-8")), name="request")
+    except (OSError, ValueError, ConfigError):
+        return Request("kill", by="a file", reason=f"{path.name} lies among the requests")
+
+
+def _path_of(workspace: Path, name: str) -> Path:
+    if not _NAME.fullmatch(name):
+        rule = "a session's name must be lower-case letters, digits, - and _, 48 at most"
+        raise ConfigError(rule, was=repr(name), remedy="Write e.g. --name first-week")
+    return workspace / "sessions" / name

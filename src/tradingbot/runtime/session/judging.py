@@ -1,0 +1,200 @@
+"""Orders of one bar before the gate: intents, what is known of each, approvals and denials."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+
+from tradingbot.domain.denial import Denial
+from tradingbot.domain.exact_number import MAX_DECIMALS
+from tradingbot.domain.order_intent import OrderIntent, Side
+from tradingbot.market.account import Account
+from tradingbot.market.advance import SentOrder
+from tradingbot.risk.gate import OrderDenial
+from tradingbot.runtime.approval import Approval
+from tradingbot.runtime.brokers.protocol import BrokerAccount
+from tradingbot.runtime.gate import OrderContext
+from tradingbot.runtime.session.decision import Wish
+from tradingbot.runtime.session.desk import Desk
+from tradingbot.runtime.session.facts import MarketFacts
+
+_STEP = Decimal(1).scaleb(-MAX_DECIMALS)
+
+
+@dataclass(frozen=True)
+class JudgedOrders:
+    """What became of the wishes of one bar."""
+
+    sent: SentOrder
+    """(N,) as the simulator's accounts are told: units that were denied are 0."""
+    intents: tuple[OrderIntent | None, ...]
+    """N; None where nothing is wanted."""
+    approvals: tuple[Approval, ...]
+    denials: dict[str, str]
+    """Client order id → code of the rule with its numbers."""
+
+
+@dataclass(frozen=True)
+class VenueFacts:
+    """What the venue says when a bar is judged."""
+
+    account: BrokerAccount
+    is_closed: bool
+    seconds_to_close: float
+    clock_skew_s: float
+    drift_units: float
+    """Largest distance of a position from ours."""
+
+
+def ask_venue(desk: Desk, now: datetime) -> VenueFacts:
+    """Ask for money, hours and positions.
+
+    Raises:
+        BrokerUnavailableError: If the venue cannot be asked.
+    """
+    clock, broker = desk.broker.clock(), desk.broker
+    drift = desk.holdings.find_drift(broker.positions())
+    return VenueFacts(
+        broker.account(),
+        not clock.is_open,
+        (clock.next_close - clock.now).total_seconds(),
+        (now - clock.now).total_seconds(),
+        max((abs(float(units)) for units in drift.values()), default=0.0),
+    )
+
+
+def judge_orders(
+    desk: Desk,
+    model: tuple[str, tuple[str, ...]],
+    at: datetime,
+    account: Account,
+    sent: SentOrder,
+    wish: Wish,
+    facts: tuple[MarketFacts, VenueFacts],
+) -> JudgedOrders:
+    """Put every order of a bar before the gate, one after another.
+
+    Args:
+        desk: With the gate.
+        model: Hash, and N symbols.
+        at: Close of the bar.
+        account: N accounts at that close.
+        sent: What the simulator would send.
+        wish: What was wanted, with its confidence.
+        facts: Of the market and of the venue.
+    """
+    sha256, symbols = model
+    values = _held_values(symbols, account)
+    money = (float(account.cash.sum()), float(account.equity.sum()))
+    order, denial = sent.order.clone(), sent.denial.clone()
+    intents: list[OrderIntent | None] = []
+    approvals: list[Approval] = []
+    denials: dict[str, str] = {}
+    for lane, symbol in enumerate(symbols):
+        is_denied = int(sent.denial[lane]) != Denial.NONE
+        units = float((sent.decision.order if is_denied else sent.order)[lane])
+        size = Decimal(abs(units)).quantize(_STEP) if math.isfinite(units) else Decimal(0)
+        if not size:
+            intents.append(None)
+            continue
+        side = Side.BUY if units > 0.0 else Side.SELL
+        confidence = float(wish.confidence[lane])
+        intent = OrderIntent(symbol, side, size, at, sha256, confidence=confidence)
+        intents.append(intent)
+        if is_denied:
+            name = Denial(int(sent.denial[lane])).name
+            denials[intent.client_order_id] = f"{name}: by the rules of the symbol's own account"
+            continue
+        known = _context(desk, lane, intent, account, money, values, facts)
+        verdict = desk.gate.judge(intent, known)
+        if isinstance(verdict, Approval):
+            approvals.append(verdict)
+            values[symbol] = values.get(symbol, 0.0) + units * float(account.mark[lane])
+        else:
+            order[lane], denial[lane] = 0.0, int(verdict.code)
+            denials[intent.client_order_id] = verdict.words
+    judged = sent._replace(order=order, denial=denial)
+    return JudgedOrders(judged, tuple(intents), tuple(approvals), denials)
+
+
+def judge_order(
+    desk: Desk,
+    lane: int,
+    intent: OrderIntent,
+    symbols: Sequence[str],
+    account: Account,
+    facts: tuple[MarketFacts, VenueFacts],
+) -> Approval | OrderDenial:
+    """Put one order before the gate."""
+    money = (float(account.cash.sum()), float(account.equity.sum()))
+    values = _held_values(symbols, account)
+    return desk.gate.judge(intent, _context(desk, lane, intent, account, money, values, facts))
+
+
+def _held_values(symbols: Sequence[str], account: Account) -> dict[str, float]:
+    worth = zip(symbols, (account.units * account.mark).tolist(), strict=True)
+    return {symbol: value for symbol, value in worth if value}
+
+
+def _context(
+    desk: Desk,
+    lane: int,
+    intent: OrderIntent,
+    account: Account,
+    money: tuple[float, float],
+    values: dict[str, float],
+    facts: tuple[MarketFacts, VenueFacts],
+) -> OrderContext:
+    market, venue = facts
+    mark, units = float(account.mark[lane]), float(account.units[lane])
+    last_at = market.last_at[lane]
+    return OrderContext(
+        at=intent.decided_at,
+        mark=mark,
+        cash_ccy=money[0],
+        equity_ccy=money[1],
+        held_units=units,
+        entry_price=float(account.entry[lane]),
+        stale_bars=float(account.stale_bars[lane]),
+        held_values_ccy=values,
+        last_price=_known(market.last[lane]),
+        last_price_age_s=None if last_at is None else (intent.decided_at - last_at).total_seconds(),
+        previous_price=_known(market.previous[lane]),
+        day_volume_units=float(market.day_volume[lane]),
+        market_is_closed=venue.is_closed,
+        seconds_to_close=venue.seconds_to_close,
+        correlated_exposure_frac=_correlated(lane, intent, mark, money[1], values, market),
+        account=venue.account,
+        asset=desk.broker.asset(intent.symbol),
+        disconnected_s=0.0,
+        clock_skew_s=venue.clock_skew_s,
+        position_drift_units=venue.drift_units,
+        model_is_unhealthy=False,
+        journal_is_down=desk.journal_is_down,
+    )
+
+
+def _correlated(
+    lane: int,
+    intent: OrderIntent,
+    mark: float,
+    equity: float,
+    values: dict[str, float],
+    market: MarketFacts,
+) -> float:
+    """Return the gross exposure, of equity, that the order leaves in symbols that move with it."""
+    after = values.get(intent.symbol, 0.0) + float(intent.signed_units) * mark
+    together = market.correlated_with(lane)
+    others = math.fsum(
+        abs(value)
+        for symbol, value in values.items()
+        if symbol != intent.symbol and together[market.lanes[symbol]]
+    )
+    return (abs(after) + others) / equity if equity > 0.0 else math.inf
+
+
+def _known(price: float) -> float | None:
+    return float(price) if math.isfinite(price) else None

@@ -1,0 +1,64 @@
+"""What a session decides by: a model that sees one bar after another.
+
+`serving.ServedModel` is one; sessions know no more of it than this.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
+
+
+class ModelAnswer(Protocol):
+    """What N accounts are told to do."""
+
+    @property
+    def action(self) -> NDArray[Any]:
+        """(N,) in the space of the rules."""
+        ...
+
+    @property
+    def confidence(self) -> NDArray[Any]:
+        """(N,) in [0, 1]."""
+        ...
+
+
+class LiveModel(Protocol):
+    """A model with the memory of the bars that it took."""
+
+    def take(self, features: NDArray[Any], present: NDArray[Any]) -> NDArray[Any]:
+        """Take the next bar (N, C), raw; return where every number is defined."""
+        ...
+
+    def act(self, private: NDArray[Any], allowed: NDArray[Any] | None = None) -> ModelAnswer:
+        """Return what to do at the bar that was taken last."""
+        ...
+
+
+class DecidingModel(Protocol):
+    """N agents, one symbol each."""
+
+    @property
+    def sha256(self) -> str:
+        """Of everything that decides."""
+        ...
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """N names, in order."""
+        ...
+
+    @property
+    def feature_ids(self) -> tuple[str, ...]:
+        """Name and version of the C columns that come from bars."""
+        ...
+
+    @property
+    def lookback_bars(self) -> int:
+        """Bars that must be taken before the first decision."""
+        ...
+
+    def live(self) -> LiveModel:
+        """Return it without any memory."""
+        ...

@@ -1,0 +1,46 @@
+"""What a session was started with: `session.json` of its folder, from which it is resumed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tradingbot.market.costs import CostProfile
+from tradingbot.market.params import SimulatorParams
+from tradingbot.risk.limits import SESSION_RISK, RiskLimits, SessionLimits
+from tradingbot.runtime.brokers.paper.broker import PaperOptions
+
+
+@dataclass(frozen=True)
+class SessionSettings:
+    """Everything that must not change while a session lives."""
+
+    name: str
+    model: str
+    """Path of the bundle that decides."""
+    model_sha256: str
+    run: str
+    """Id of the run that the model was exported from."""
+    dataset: str | None
+    """Name of the dataset that is replayed; None: the market that the run generated."""
+    data_sha256: str
+    """Of the bars."""
+    first_bar: int
+    """Number of the bar of the first decision."""
+    stop_bar: int
+    """Number after that of the last bar."""
+    calendar: str
+    timeframe: str
+    grid: str
+    rules: SimulatorParams = field(default_factory=SimulatorParams)
+    costs: CostProfile = field(default_factory=CostProfile)
+    limits: RiskLimits = SESSION_RISK
+    """Of one order against the whole account."""
+    session_limits: SessionLimits = field(default_factory=SessionLimits)
+    venue: PaperOptions = field(default_factory=PaperOptions)
+    authorised: tuple[str, ...] = ()
+    """Names of those who may arm a breaker again."""
+    speed: float = 0.0
+    """How many times faster than real time bars follow each other; 0: at once."""
+    shadow: str | None = None
+    """Path of the bundle that decides beside the model."""
+    shadow_sha256: str | None = None

@@ -1,0 +1,48 @@
+"""The built-in paper broker in a session: it lives through the bars that the session takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import Protocol
+
+from tradingbot.domain.exact_number import MAX_DECIMALS
+from tradingbot.market.account import Account
+from tradingbot.market.bars import Bar
+from tradingbot.runtime.brokers.paper.broker import PaperBroker
+
+_STEP = Decimal(1).scaleb(-MAX_DECIMALS)
+
+
+class OwnVenue(Protocol):
+    """A venue that has no time and no market but those of the session's bars."""
+
+    def fill_orders(
+        self, opened_at: datetime, symbols: Sequence[str], account: Account, bar: Bar
+    ) -> None:
+        """Execute what works at the open of a bar; again for the same bar: nothing."""
+        ...
+
+    def pass_time(self, closed_at: datetime, symbols: Sequence[str], bar: Bar) -> None:
+        """Go to the close of a bar."""
+        ...
+
+
+class PaperVenue:
+    """The paper broker as such a venue."""
+
+    def __init__(self, broker: PaperBroker) -> None:
+        self._broker = broker
+
+    def fill_orders(
+        self, opened_at: datetime, symbols: Sequence[str], account: Account, bar: Bar
+    ) -> None:
+        """Execute as the simulator does."""
+        self._broker.fill_orders(opened_at, symbols, account, bar)
+
+    def pass_time(self, closed_at: datetime, symbols: Sequence[str], bar: Bar) -> None:
+        """Value positions at the close."""
+        prices = zip(symbols, bar.close.tolist(), strict=True)
+        marks = {symbol: Decimal(price).quantize(_STEP) for symbol, price in prices}
+        self._broker.pass_time(closed_at, marks)

@@ -1,0 +1,54 @@
+"""Sessions that are killed: no order twice, no fill lost, the same decisions as without a kill."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fixtures.killed_sessions import KILLED_STOP
+from fixtures.replayed_sessions import NAME, open_session
+from fixtures.warm_process import WarmProcess
+
+
+def run_killed(folder: Path, kills: int, seed: int) -> dict[str, object]:
+    function = "fixtures.killed_sessions:main"
+    with WarmProcess([str(folder), str(kills), str(seed)], function=function) as process:
+        out, said = process.communicate(timeout=600)
+    assert process.returncode == 0, said
+    found: dict[str, object] = json.loads(out)
+    return found
+
+
+def compare(folder: Path, kills: int, seed: int) -> dict[str, object]:
+    for name in ("whole", "killed"):
+        (folder / name).mkdir()
+    whole = open_session(folder / "whole", stop=KILLED_STOP).run()
+    found = run_killed(folder / "killed", kills, seed)
+
+    assert found["decisions"] == [repr(each) for each in whole.journal.decisions(NAME)]
+    assert found["orders"] == [repr(each) for each in whole.journal.orders(NAME)]
+    assert found["at_venue"] == found["journaled"] == len(whole.journal.fills(NAME))
+    assert found["drift"] == {}
+    assert found["equity"] == whole.session.equity_ccy
+    whole.close()
+    return found
+
+
+def test_P04_killed_session_ends_as_one_that_was_not(tmp_path: Path) -> None:
+    assert compare(tmp_path, 3, seed=7)["killed"] == 3
+
+
+@pytest.mark.slow
+def test_P04_session_survives_two_hundred_kills(tmp_path: Path) -> None:
+    killed = sum(_kills(tmp_path, seed) for seed in range(25))
+    assert killed >= 200
+
+
+def _kills(folder: Path, seed: int) -> int:
+    own = folder / str(seed)
+    own.mkdir()
+    found = compare(own, 40, seed)
+    assert isinstance(found["killed"], int)
+    return found["killed"]
