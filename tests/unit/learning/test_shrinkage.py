@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -12,8 +13,10 @@ from torch import Tensor
 from tradingbot.domain.errors import ConfigError, DataError
 from tradingbot.learning.shrinkage import (
     FORMS,
+    Earned,
     ShrinkageConfig,
     apply,
+    decide,
     scaled_deviations,
     shrink,
     staying_out,
@@ -194,6 +197,27 @@ def test_scaled_deviations_change_the_output_in_the_block_only() -> None:
     ):
         raise RuntimeError("on the way")
     assert torch.equal(network(x), full)
+
+
+@pytest.mark.parametrize(
+    ("pooling", "shrinks", "considered"),
+    [
+        ("partial", False, ["shared", "half", "full"]),
+        ("partial", True, ["shared", "full"]),  # shrunk in training: not halved again by luck
+        ("pooled", False, ["full"]),
+    ],
+)
+def test_forms_that_are_considered(pooling: str, shrinks: bool, considered: list[str]) -> None:
+    network, task = head(pooling), SimpleNamespace(agent_names=("a", "b", "c"))
+    learner = SimpleNamespace(
+        networks=lambda: {"actor": network}, task=task, act=None, shrinks_deviations=shrinks
+    )
+    # Halving looks best, by luck.
+    play = iter([Earned(drawn(mean, agents=3), drawn(mean, agents=3)) for mean in (5.0, 9.0, 7.0)])
+
+    found = decide(learner, lambda _: next(play), CONFIG)
+
+    assert [*found.gain] == considered
 
 
 def test_applied_shrinkage_stays() -> None:

@@ -85,6 +85,11 @@ class Direct(TaskLearner):
         # Where the next chunk begins, in tensors that nothing else writes.
         self._state = tuple(part.clone() for part in self._state)
 
+    @property
+    def shrinks_deviations(self) -> bool:
+        """Whether deviations are shrunk by how far two folds agree; see `shrinkage.decide`."""
+        return self._folds is not None
+
     def update(self) -> Update:
         """Play `chunk_bars` bars in all environments and follow the gradient once."""
         rate = self.config.learning_rate.at(self.steps) * self._rate_scale

@@ -17,6 +17,9 @@ def _measured(pooling: Pooling) -> MeasuredSettings:
         actor=HeadConfig(hidden=(64,), pooling=pooling),
         chunk_bars=chunk_bars,
         learning_rate=Schedule("cosine", 3e-3, 0.0, over=updates * chunk_bars * n_envs),
+        fold_bars=128,
+        deviation_rate=10.0,
+        direction_rate=3.0,
     )
     return MeasuredSettings(config, n_envs, updates)
 
