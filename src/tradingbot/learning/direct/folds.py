@@ -4,7 +4,9 @@ The z of an agent are a few numbers from few bars: on the bars that they were fi
 look useful, and so does every direction that they multiply. Here each agent has two sets of z, one
 fitted to even blocks of bars and one to odd ones:
 
-* a lane that *fits* plays a bar with the z of the bar's own fold, and moves those z alone;
+* a lane that *fits* plays a bar with the z of the bar's own fold, and moves those z alone. It plays
+  softly, with outputs near 0: a policy of all or nothing learns from the bars at its threshold, a
+  soft one from all of them;
 * a lane that *tests* plays it with the z of the other fold, and moves all that agents share: the
   directions learn what fits of other bars are good for, and shrink where those are luck.
 
@@ -27,6 +29,8 @@ _FOLDS = 2
 _LEAST_AGENTS = 3
 """Fewer have no spread that could be told from luck."""
 _LEAST_VARIANCE = 1e-12
+_SOFTNESS = 0.25
+"""Outputs of lanes that fit ÷ those of lanes that test."""
 
 
 class FoldedDeviations(nn.Module):
@@ -77,14 +81,14 @@ class FoldedDeviations(nn.Module):
         actor.deviations.copy_(self._pool())
 
     def output(self, actor: StackedHead, x: Tensor, bar: Tensor) -> Tensor:
-        """Return outputs (N, B, O) for learning of inputs (N, B, I) at bars (N, B)."""
+        """Return outputs (N, B, O) to learn by, of inputs (N, B, I) at bars (N, B)."""
         hidden = actor.features(x)
         shared, offered = actor.shared(hidden), hidden @ actor.directions
         by_direction = offered.view(*bar.shape, self.z.shape[-1], actor.n_outputs)
         is_even = ((bar // self.fold_bars) % _FOLDS == 0)[..., None]
         own = torch.where(is_even, self.z[0, :, None], self.z[1, :, None])
         other = torch.where(is_even, self.pooled[1, :, None], self.pooled[0, :, None])
-        fitted = shared.detach() + _mix(own, by_direction.detach())
+        fitted = _SOFTNESS * (shared.detach() + _mix(own, by_direction.detach()))
         return torch.where(self.is_fitting[:, None], fitted, shared + _mix(other, by_direction))
 
     def penalty(self) -> Tensor:
