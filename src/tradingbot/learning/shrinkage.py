@@ -163,7 +163,7 @@ def decide(learner: Learner, play: Play, config: ShrinkageConfig) -> Shrinkage:
     """
     networks, n_agents = learner.networks(), len(learner.task.agent_names)
     partial = bool(list(_deviations(networks)))
-    left_out = () if partial else ("shared", "half")
+    left_out: tuple[str, ...] = () if partial else ("shared", "half")
     if getattr(learner, "shrinks_deviations", False):
         left_out = ("half",)  # halving what was shrunk already would be luck's choice
     earned = {}
