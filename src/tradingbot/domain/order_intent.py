@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from enum import StrEnum
+from functools import cached_property
 
 from tradingbot.domain.errors import TradingError
 from tradingbot.domain.exact_number import plain_text, require_exact
@@ -138,7 +139,7 @@ class OrderIntent:
             raise TradingError("confidence must lie in [0, 1]", was=self.confidence, where=where)
         _ = self.client_order_id  # model and sequence are checked there
 
-    @property
+    @cached_property
     def client_order_id(self) -> str:
         """The id under which the order is sent, however often it is sent."""
         return client_order_id(

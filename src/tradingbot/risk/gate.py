@@ -77,18 +77,18 @@ def find_denial(
     under the code of its rule.
     """
     reduces = bool(view.reduces)
-    for rule in rules:
-        if reduces and not rule.judges_reducing:
-            continue
-        own: Any = limits if isinstance(rule, RiskRule) else session_limits
-        try:
-            with np.errstate(all="ignore"):  # x / 0 is infinite or unknown, which denies
+    with np.errstate(all="ignore"):  # x / 0 is infinite or unknown, which denies
+        for rule in rules:
+            if reduces and not rule.judges_reducing:
+                continue
+            own: Any = limits if isinstance(rule, RiskRule) else session_limits
+            try:
                 verdict = _verdict_of(rule, own, view)
-            if bool(verdict.denied):
-                return OrderDenial(rule.code, _compare(rule, verdict, 0))
-        except Exception as error:  # whatever it is: an order that was not judged is not sent
-            words = f"{rule.code.name}: the check failed with {type(error).__name__}: {error}"
-            return OrderDenial(rule.code, words)
+                if bool(verdict.denied):
+                    return OrderDenial(rule.code, _compare(rule, verdict, 0))
+            except Exception as error:  # whatever it is: an order that was not judged is not sent
+                words = f"{rule.code.name}: the check failed with {type(error).__name__}: {error}"
+                return OrderDenial(rule.code, words)
     return None
 
 

@@ -121,6 +121,8 @@ class OrderBook:
                 self._put(move_order(order, _S.ACCEPTED))
             return alerts
         status, reason = _STATUS_OF[update.kind], update.reason
+        if status.is_final and (update.filled_units or 0) > order.filled_units:
+            return (BookAlert.LOOK_UP,)  # a fill is missing: its units still count as open
         if status is _S.REJECTED and order.fills:
             status, alerts = _S.CANCELLED, (BookAlert.REJECTED_AFTER_FILL,)
         if status is _S.REJECTED:

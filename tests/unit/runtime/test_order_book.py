@@ -95,6 +95,17 @@ def test_reports_twice_and_in_any_order_end_in_the_same_state() -> None:  # B08
     assert ends == {(S.CANCELLED, Decimal(9), "v1", 2)}
 
 
+def test_end_that_is_told_before_its_fills_is_not_believed() -> None:  # B08
+    book, order_id = book_with()
+    ended = replace(update(K.CANCELLED, order_id), filled_units=Decimal(4))
+
+    assert book.apply(ended) == (A.LOOK_UP,)
+    assert book.working_units("SPY", Side.BUY) == 10  # the lost fill counts as open
+    book.apply(update(K.FILLED, order_id, execution(book, order_id, "4")))
+    assert book.apply(ended) == ()
+    assert book.orders[order_id].status is S.CANCELLED
+
+
 def test_fill_before_the_acknowledgement_counts_and_the_acknowledgement_changes_nothing() -> None:
     book, order_id = book_with(S.SUBMITTED)
     assert book.apply(update(K.FILLED, order_id, execution(book, order_id, "10"))) == ()

@@ -115,6 +115,9 @@ class BrokerUpdate:
     venue_order_id: str | None = None
     fill: Fill | None = None
     reason: str | None = None
+    filled_units: Decimal | None = None
+    """Units of the order that were filled until then, where the venue says it: an end that is told
+    before its fills is not believed."""
 
     def __post_init__(self) -> None:
         where = f"BrokerUpdate {self.client_order_id}"

@@ -43,7 +43,7 @@ from tradingbot.runtime.approval import seal_intent
 from tradingbot.runtime.brokers.paper.broker import PaperBroker, PaperOptions
 from tradingbot.runtime.brokers.protocol import SubmitOutcome, UpdateKind
 
-N, BARS = 5, 60
+N, BARS = 5, 45
 SYMBOLS = [f"S{i}" for i in range(N)]
 COSTS = CostProfile(1e-4, 2e-4, spread_frac=1e-4, impact_coef=0.5)
 RULES = SimulatorParams(
@@ -109,7 +109,7 @@ def test_session_at_the_paper_broker_is_the_backtest_to_the_last_bit(
     tmp_path: Path, parts: int
 ) -> None:
     bars, rates = market(), COSTS.rates(dtype=torch.float64)
-    options = PaperOptions(cash_ccy=5e5, parts=parts)
+    options = PaperOptions(cash_ccy=5e5, parts=parts, survives_power_loss=False)
     broker = PaperBroker(tmp_path / "venue.db", RULES, COSTS, options)
     rows = torch.zeros(N, dtype=torch.int32)
     simulated = live = open_accounts(1e5, rows, bars[0].close)
@@ -177,6 +177,16 @@ os.kill(os.getpid(), signal.SIGKILL)
     venue.broker.pass_time(AT + timedelta(days=1))
     kinds = [each.kind for each in venue.broker.drain_updates()]
     assert kinds == [UpdateKind.ACCEPTED, UpdateKind.FILLED, UpdateKind.ACCEPTED]
+
+
+@pytest.mark.parametrize(("survives", "level"), [(True, 2), (False, 1)])
+def test_requests_are_on_the_disk_before_they_are_answered(
+    tmp_path: Path, survives: bool, level: int
+) -> None:
+    venue = PaperVenue(tmp_path, PaperOptions(survives_power_loss=survives))
+    database = venue.broker._store._database
+    assert database.execute("PRAGMA synchronous").fetchone() == (level,)
+    assert database.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
 def test_bar_that_is_filled_twice_fills_once(tmp_path: Path) -> None:

@@ -52,12 +52,12 @@ class PaperStore:
         StorageError: If the file is none of these, or of a newer version.
     """
 
-    def __init__(self, path: Path, cash_ccy: Decimal) -> None:
+    def __init__(self, path: Path, cash_ccy: Decimal, *, synchronous: str = "FULL") -> None:
         self.path = path
         try:
             self._database = sqlite3.connect(path, isolation_level=None)
             self._database.execute("PRAGMA journal_mode=WAL")
-            self._database.execute("PRAGMA synchronous=FULL")
+            self._database.execute(f"PRAGMA synchronous={synchronous}")
             with self.transaction():
                 for statement in SCHEMA.split(";"):
                     self._database.execute(statement)
@@ -222,8 +222,8 @@ class PaperStore:
         """Keep a message until it is delivered."""
         fill_id = None if update.fill is None else update.fill.fill_id
         self._database.execute(
-            "INSERT INTO updates (kind, client_order_id, at, deliver_at, fill_id, reason) "
-            "VALUES (?, ?, ?, ?, ?, ?)",
+            "INSERT INTO updates (kind, client_order_id, at, deliver_at, fill_id, reason, filled) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?)",
             (
                 update.kind.value,
                 update.client_order_id,
@@ -231,15 +231,16 @@ class PaperStore:
                 _text(deliver_at),
                 fill_id,
                 update.reason,
+                None if update.filled_units is None else plain_text(update.filled_units),
             ),
         )
 
-    def take_updates(self, at: datetime) -> tuple[BrokerUpdate, ...]:
+    def take_updates(self, until: datetime) -> tuple[BrokerUpdate, ...]:
         """Deliver what is due, once."""
         rows = self._database.execute(
-            "SELECT number, kind, client_order_id, at, fill_id, reason FROM updates "
+            "SELECT number, kind, client_order_id, at, fill_id, reason, filled FROM updates "
             "WHERE delivered = 0 AND deliver_at <= ? ORDER BY number",
-            (_text(at),),
+            (_text(until),),
         ).fetchall()
         if not rows:
             return ()
@@ -247,13 +248,12 @@ class PaperStore:
             "UPDATE updates SET delivered = 1 WHERE number = ?", [(row[0],) for row in rows]
         )
         made = []
-        for _, kind, order_id, when, fill_id, reason in rows:
+        for _, kind, order_id, when, fill_id, reason, filled in rows:
             fill = None if fill_id is None else next(self._fills(FILL_BY_ID, (fill_id,)))
-            made.append(
-                BrokerUpdate(
-                    UpdateKind(kind), order_id, _moment(when), f"paper-{order_id}", fill, reason
-                )
-            )
+            units = None if filled is None else Decimal(filled)
+            venue_id, at = f"paper-{order_id}", _moment(when)
+            kind = UpdateKind(kind)
+            made.append(BrokerUpdate(kind, order_id, at, venue_id, fill, reason, units))
         return tuple(made)
 
     def _value(self, name: str) -> str:

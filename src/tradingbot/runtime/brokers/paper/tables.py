@@ -15,7 +15,8 @@ CREATE TABLE IF NOT EXISTS fills (
     filled_at TEXT NOT NULL, fee TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS updates (
     number INTEGER PRIMARY KEY, kind TEXT NOT NULL, client_order_id TEXT NOT NULL, at TEXT NOT NULL,
-    deliver_at TEXT NOT NULL, fill_id TEXT, reason TEXT, delivered INTEGER NOT NULL DEFAULT 0);
+    deliver_at TEXT NOT NULL, fill_id TEXT, reason TEXT, filled TEXT,
+    delivered INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE IF NOT EXISTS positions (symbol TEXT PRIMARY KEY, units TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS venue (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 """
