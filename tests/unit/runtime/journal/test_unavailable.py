@@ -313,6 +313,28 @@ def test_slow_database_keeps_no_record_waiting_beyond_its_budget_P12(
         assert [each.decided_at.hour for each in journal.decisions("one")] == [*range(15, 20)]
 
 
+def test_database_that_goes_down_stops_opening_and_resumes_P01(
+    postgres: PostgresServer, tmp_path: Path
+) -> None:
+    address = postgres.new_database()
+    name = read_address(address).url.database or ""
+    end = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'"
+    with SessionJournal.open(address, create=True, buffer=tmp_path / "buffer") as journal:
+        journal.record(*round_trip(), session="one")
+        postgres.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
+        postgres.execute(end)
+
+        error = refused(journal, decision(hour=7))
+
+        assert error.is_buffered
+        assert "not currently accepting connections" in str(error)
+        assert not journal.flush()
+        postgres.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
+        assert journal.flush()
+        assert journal.events("one") == (*round_trip(), decision(hour=7))
+
+
+@pytest.mark.slow
 def test_power_cut_of_the_server_loses_nothing_that_was_confirmed_P01_P04(
     distant: tuple[SlowProxy, str, Path], postgres: PostgresServer
 ) -> None:
