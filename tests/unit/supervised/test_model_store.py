@@ -29,6 +29,7 @@ from tradingbot.training.config import TrainConfig
 from tradingbot.training.config_files import load_train_config, override_config
 from tradingbot.training.data import open_data
 from tradingbot.training.session import begin_run
+from tradingbot.training.supervised import fit as fit_module
 from tradingbot.training.supervised.data import open_source
 from tradingbot.training.supervised.fit import ModelRequest, train_model
 from tradingbot.training.trial_ledger import data_key
@@ -205,7 +206,10 @@ def test_costs_lower_what_a_threshold_earns(workspace: Path, table: ThresholdTab
     )
 
 
-def test_three_models_are_seen_together_by_what_each_says_of_a_rise(tmp_path: Path) -> None:
+def test_three_models_are_seen_together_by_what_each_says_of_a_rise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fit_module, "_PREFIXES_PER_ROUND", 2)  # proofs are no matter of this test
     config = tiny_config()
     fit = FitConfig(LabelConfig(horizon_bars=3), FoldConfig(n_blocks=3, embargo_bars=2), seed=4)
     small = {"width": 4, "lookback_bars": 4, "max_updates": 4, "batch_windows": 16}

@@ -20,6 +20,7 @@ from tradingbot.training.data import open_data
 from tradingbot.training.encoder_transfer import open_transfer, transfer_words
 from tradingbot.training.session import SessionCallbacks, begin_run, resume_session
 from tradingbot.training.setup import build_training_setup
+from tradingbot.training.supervised import fit as fit_module
 from tradingbot.training.supervised.fit import ModelRequest, train_model
 
 TAKEN = {key: value for key, value in ENCODED.items() if not key.startswith("pretraining")}
@@ -212,9 +213,10 @@ def test_transfer_that_does_not_fit_is_refused_and_leaves_nothing(encoded: RunDi
 
 @pytest.mark.parametrize("kind", ["lstm", "mlp"])
 def test_encoder_begins_with_a_supervised_model_and_carries_its_warning(
-    kind: str, tmp_path: Path
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The embedding is the model's where features are scaled alike, whatever stands beside them."""
+    monkeypatch.setattr(fit_module, "_PREFIXES_PER_ROUND", 2)  # its proof is no matter of this test
     size = encoder_preset(kind)
     settings = {"width": size.width, "n_layers": size.n_layers, "max_updates": 2}
     settings |= {"lookback_bars": size.lookback_bars, "batch_windows": 8, "check_updates": 1}
