@@ -130,8 +130,13 @@ def _facts(rule: SessionRule, view: OrderView) -> list[Tensor] | None:
     """Return the facts that a rule reads; None where one is not kept."""
     if view.session is None:
         return None
-    facts = [getattr(view.session, name) for name in rule.facts]
-    return None if any(fact is None for fact in facts) else facts
+    facts = []
+    for name in rule.facts:
+        fact = getattr(view.session, name)
+        if fact is None:
+            return None
+        facts.append(fact)
+    return facts
 
 
 def _words(

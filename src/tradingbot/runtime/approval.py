@@ -10,7 +10,7 @@ from __future__ import annotations
 import hmac
 import json
 import secrets
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from decimal import Decimal
 
@@ -18,6 +18,7 @@ from tradingbot.domain.errors import TradingError
 from tradingbot.domain.exact_number import plain_text
 from tradingbot.domain.order_intent import OrderIntent
 
+_FIELDS = tuple(each.name for each in fields(OrderIntent))
 _SECRET = [secrets.token_bytes(32)]
 
 
@@ -57,7 +58,8 @@ def revoke_approvals() -> None:
 
 
 def _seal(intent: OrderIntent) -> bytes:
-    content = json.dumps([intent.client_order_id, *(_text(each) for each in astuple(intent))])
+    values = (getattr(intent, name) for name in _FIELDS)
+    content = json.dumps([intent.client_order_id, *(_text(each) for each in values)])
     return hmac.digest(_SECRET[0], content.encode(), "sha256")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -207,8 +207,7 @@ def count_missing(limits: RiskLimits | SessionLimits | None) -> int:
     """Count limits that are not there or are no number."""
     if limits is None:
         return 1
-    values = (getattr(limits, each.name) for each in fields(limits))
-    return sum(1 for value in values if value is None or value != value)
+    return sum(1 for value in vars(limits).values() if value is None or value != value)
 
 
 def _facts_of_venue(known: OrderContext) -> dict[str, object]:

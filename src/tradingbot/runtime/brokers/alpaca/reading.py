@@ -160,7 +160,8 @@ def read_news(data: Mapping[str, Any]) -> OrderNews:
         if kind is not None:
             reason = None if kind is _K.ACCEPTED else f"Alpaca: {event[:40]}"
             at = moment(data["timestamp"])
-            update = BrokerUpdate(kind, client_id, at, venue_order_id=venue_id, reason=reason)
+            filled = number(order.get("filled_qty") or "0")
+            update = BrokerUpdate(kind, client_id, at, venue_id, reason=reason, filled_units=filled)
         status = STATUSES.get(str(order.get("status")))
         return OrderNews(
             client_order_id=client_id,
@@ -180,7 +181,8 @@ def state_update(order: BrokerOrder, at: datetime) -> BrokerUpdate | None:
     kind = _K.UNKNOWN if order.status is None else _KINDS[order.status]
     reason = None if kind is _K.ACCEPTED else f"Alpaca: read as {kind.value}"
     ids = order.client_order_id, order.venue_order_id
-    return BrokerUpdate(kind, ids[0], at, venue_order_id=ids[1], reason=reason)
+    filled = order.filled_units
+    return BrokerUpdate(kind, ids[0], at, ids[1], reason=reason, filled_units=filled)
 
 
 def read_account(body: Mapping[str, Any]) -> BrokerAccount:
