@@ -153,22 +153,19 @@ def shrink(returns: Mapping[str, Tensor], config: ShrinkageConfig) -> Shrinkage:
 def decide(learner: Learner, play: Play, config: ShrinkageConfig) -> Shrinkage:
     """Play each form of a learner's deterministic policy over validation bars, and decide.
 
-    A learner that shrank its deviations while learning says so in an attribute
-    `shrinks_deviations`; `half` is then not considered.
-
     Args:
-        learner: Trained; its weights are the same afterwards.
+        learner: Trained; its weights are the same afterwards. One that shrank its deviations while
+            learning says so in an attribute `shrinks_deviations`, and `half` is not considered.
         play: Over bars that it did not learn from and will not be tested on; agents as its own.
         config: How sure one must be.
     """
     networks, n_agents = learner.networks(), len(learner.task.agent_names)
     partial = bool(list(_deviations(networks)))
-    left_out: tuple[str, ...] = () if partial else ("shared", "half")
-    if getattr(learner, "shrinks_deviations", False):
-        left_out = ("half",)  # halving what was shrunk already would be luck's choice
+    # To halve what was shrunk already would be luck's choice.
+    halves = partial and not getattr(learner, "shrinks_deviations", False)
     earned = {}
     for form, scale in FORMS.items():
-        if form not in left_out:
+        if form == "full" or (halves if form == "half" else partial):
             with scaled_deviations(networks, torch.full((n_agents,), scale)):
                 earned[form] = play(learner.act)
     found = shrink({form: each.judged for form, each in earned.items()}, config)
