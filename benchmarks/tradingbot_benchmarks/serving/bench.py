@@ -26,7 +26,7 @@ from tradingbot.runs.policy import LivePolicy, StoredPolicy, load_policy
 from tradingbot.serving.bundle import Bundle, BundleVerdict
 from tradingbot.serving.export.run_export import build_graphs
 from tradingbot.serving.golden import TOLERANCE, largest_difference
-from tradingbot.serving.served_model import LiveModel, ServedModel
+from tradingbot.serving.served_model import ServedModel, ServedStream
 from tradingbot_benchmarks.record import BenchRecord, against
 from tradingbot_benchmarks.serving.drawn_run import DrawnModel, draw_bars, draw_run
 
@@ -90,7 +90,9 @@ def draw_served_model(
     return loaded, ServedModel(Bundle(folder, "drawn", manifest, files), threads=threads)
 
 
-def _compare(loaded: StoredPolicy, model: ServedModel, bars: Any) -> tuple[LivePolicy, LiveModel]:
+def _compare(
+    loaded: StoredPolicy, model: ServedModel, bars: Any
+) -> tuple[LivePolicy, ServedStream]:
     """Let both take the first bars; refuse to time answers that differ."""
     theirs, ours = loaded.live(), model.live()
     private, present = _accounts(len(model.symbols)), np.ones(len(model.symbols), bool)
@@ -121,7 +123,9 @@ def _time_one(model: ServedModel, scale: ServeScale) -> list[float]:
     return taken[len(taken) // 10 :]  # the first ones warm caches up
 
 
-def _time_bars(theirs: LivePolicy, ours: LiveModel, bars: Any) -> tuple[list[float], list[float]]:
+def _time_bars(
+    theirs: LivePolicy, ours: ServedStream, bars: Any
+) -> tuple[list[float], list[float]]:
     """Time a new bar of all symbols: ONNX Runtime and PyTorch in turn, so that both meet load."""
     model = ours.model
     private, present = _accounts(len(model.symbols)), np.ones(len(model.symbols), bool)

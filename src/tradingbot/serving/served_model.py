@@ -6,7 +6,7 @@
     decision = live.act(private)                     # .action, .confidence
 
 A model never changes and may be used by several threads at once; what a stream remembers is the
-`LiveModel`'s.
+`ServedStream`'s.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _PROBABILITY = "probability_"
 """What the names of columns begin with that come from a model of moves, not from bars."""
 
 
-class ModelAnswer(NamedTuple):
+class ServedAnswer(NamedTuple):
     """What B accounts are told to do."""
 
     action: NDArray[Any]
@@ -188,7 +188,7 @@ class ServedModel:
         embedding: Floats,
         private: NDArray[Any],
         allowed: NDArray[np.bool_] | None = None,
-    ) -> ModelAnswer:
+    ) -> ServedAnswer:
         """Return what agents want to do.
 
         Args:
@@ -225,11 +225,11 @@ class ServedModel:
             odd = [self.symbols[place] for place in agent[~is_finite][:5]]
             rule, remedy = "a model must answer in finite numbers", "Hold; check what it was given"
             raise TradingError(rule, was=", ".join(odd), where=self.sha256[:12], remedy=remedy)
-        return ModelAnswer(action.astype(private.dtype), confidence, output)
+        return ServedAnswer(action.astype(private.dtype), confidence, output)
 
-    def live(self) -> LiveModel:
+    def live(self) -> ServedStream:
         """Return all agents one bar at a time, nothing seen yet."""
-        return LiveModel(self)
+        return ServedStream(self)
 
     def _probabilities(self, count: int, given: NDArray[Any] | None) -> Floats:
         n_columns = self.manifest.sizes.n_features - len(self.feature_ids)
@@ -245,7 +245,7 @@ class ServedModel:
         return np.full((count, n_columns), 1.0 / 3.0, dtype=np.float32)
 
 
-class LiveModel:
+class ServedStream:
     """A served model that sees one bar of all symbols at a time; use it from one thread."""
 
     def __init__(self, model: ServedModel) -> None:
@@ -278,7 +278,7 @@ class LiveModel:
         self._memory, self._embedding = self.model.stream(self._memory, row)
         self.bars_taken += 1
 
-    def act(self, private: NDArray[Any], allowed: NDArray[np.bool_] | None = None) -> ModelAnswer:
+    def act(self, private: NDArray[Any], allowed: NDArray[np.bool_] | None = None) -> ServedAnswer:
         """Return what the N agents do at the bar that was taken last; see `ServedModel.decide`."""
         if self._embedding is None:
             raise ConfigError("a bar must be taken before agents act", was="none")
