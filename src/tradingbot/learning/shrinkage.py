@@ -161,8 +161,7 @@ def decide(learner: Learner, play: Play, config: ShrinkageConfig) -> Shrinkage:
     """
     networks, n_agents = learner.networks(), len(learner.task.agent_names)
     partial = bool(list(_deviations(networks)))
-    # To halve what was shrunk already would be luck's choice.
-    halves = partial and not getattr(learner, "shrinks_deviations", False)
+    halves = partial and not getattr(learner, "shrinks_deviations", False)  # once is enough
     earned = {}
     for form, scale in FORMS.items():
         if form == "full" or (halves if form == "half" else partial):
