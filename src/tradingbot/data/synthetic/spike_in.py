@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from tradingbot.data.bar_moves import BarArrays, Moves, moves_from, rebuilt
@@ -94,20 +95,32 @@ def causal_volatility(closes: FloatArray) -> FloatArray:
     Returns:
         (T, N), 0 until a symbol has 20 returns.
     """
-    keep = 0.5 ** (1.0 / _HALF_LIFE_BARS)
-    last = np.full(closes.shape[1], np.nan)
-    square, weight, count = (np.zeros(closes.shape[1]) for _ in range(3))
-    found = np.zeros_like(closes)
-    for t, row in enumerate(closes):
-        known = np.isfinite(row) & np.isfinite(last)
-        change = np.divide(row, last, out=np.ones_like(row), where=known) - 1.0
-        square = np.where(known, keep * square + (1.0 - keep) * change**2, square)
-        weight = np.where(known, keep * weight + (1.0 - keep), weight)
-        count += known
-        last = np.where(np.isfinite(row), row, last)
-        ready = count >= _FEWEST_RETURNS
-        found[t] = np.sqrt(np.divide(square, weight, out=np.zeros_like(square), where=ready))
-    return found
+    keep, present = 0.5 ** (1.0 / _HALF_LIFE_BARS), np.isfinite(closes)
+    place = np.maximum.accumulate(np.where(present, np.arange(len(closes))[:, None], -1), axis=0)
+    before = np.concatenate([np.full((1, closes.shape[1]), -1), place[:-1]])
+    known = present & (before >= 0)
+    last = np.take_along_axis(closes, np.maximum(before, 0), axis=0)
+    change = np.divide(closes, last, out=np.ones_like(closes), where=known) - 1.0
+    square, count = _mean_squares(keep, known, (1.0 - keep) * change**2), known.cumsum(axis=0)
+    ones = np.full((len(closes) + 1, 1), 1.0 - keep)
+    weight = _mean_squares(keep, ones > 0.0, ones)[:, 0]  # after one return, two, …
+    ready = count >= _FEWEST_RETURNS
+    found = np.divide(square, weight[count - 1], out=np.zeros_like(square), where=ready)
+    return np.asarray(np.sqrt(found))
+
+
+def _mean_squares(keep: float, known: NDArray[np.bool_], steps: FloatArray) -> FloatArray:
+    """Run x[t] = keep · x[t − 1] + steps[t] where a step is known, (T, N) from 0 on."""
+    columns = []
+    # Plain numbers, one column after another: rows of a few symbols are too short for arrays.
+    for there, column in zip(known.T.tolist(), steps.T.tolist(), strict=True):
+        x, path = 0.0, []
+        for is_known, step in zip(there, column, strict=True):
+            if is_known:
+                x = keep * x + step
+            path.append(x)
+        columns.append(path)
+    return np.ascontiguousarray(np.array(columns).reshape(steps.shape[::-1]).T)
 
 
 def _moved(moves: Moves, planted: FloatArray) -> Moves:
