@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -193,3 +195,28 @@ def test_registry_of_a_copied_workspace_serves_the_same(
     current = moved.current("paper")
     assert current is not None
     moved.require_fit_to_serve(current)
+
+
+def test_readers_see_one_version_or_the_other_while_models_are_rolled_back(
+    registry: ModelRegistry, others: dict[str, ExportedRun]
+) -> None:
+    registry.register(others["CONDITIONAL"].path, at=AT)
+    for name in ("v1", "v2"):
+        registry.promote(name, at=AT, to="paper")
+    known = {version.bundle_sha256 for version in registry.versions()}
+    seen, is_over = [], threading.Event()
+
+    def read() -> None:
+        while not is_over.is_set():
+            seen.append(registry.pointer().bundles)
+
+    with ThreadPoolExecutor(1) as reader:
+        reading = reader.submit(read)
+        for _ in range(6):
+            registry.roll_back(None, at=AT)
+        is_over.set()
+        reading.result()
+
+    assert {each["paper"] for each in seen} == known
+    assert all(list(each) == ["paper"] for each in seen)
+    assert registry.problems() == {}
