@@ -34,7 +34,7 @@ def rearm_breaker(
     Raises:
         TradingError: If the name is not among them, or no reason is given.
     """
-    _require_authorised(f"arming {breaker.value}", by, reason, authorised)
+    require_authorised(f"arming {breaker.value}", by, reason, authorised)
     changes = dict(_ARMED[breaker])
     if breaker is Breaker.DRAWDOWN:
         changes["peak_ccy"] = state.equity_ccy
@@ -58,7 +58,7 @@ def change_limits(
         TradingError: If the name is not authorised, no reason is given, or a limit is loosened
             while a breaker is tripped.
     """
-    _require_authorised("changing limits", by, reason, authorised)
+    require_authorised("changing limits", by, reason, authorised)
     tripped, loosened = list_tripped(state, before), list_loosened(before, after)
     if tripped and loosened:
         raise TradingError(
@@ -70,7 +70,12 @@ def change_limits(
     return after
 
 
-def _require_authorised(what: str, by: str, reason: str, authorised: frozenset[str]) -> None:
+def require_authorised(what: str, by: str, reason: str, authorised: frozenset[str]) -> None:
+    """Refuse an act of a person who may not do it, or that has no reason.
+
+    Raises:
+        TradingError: Saying who may.
+    """
     if by not in authorised:
         rule = "only an authorised person may do this"
         names = ", ".join(sorted(authorised)) or "no name yet"

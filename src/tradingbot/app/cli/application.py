@@ -40,7 +40,7 @@ from tradingbot.plugins.loading import load_installed, load_plugin
 _VERBS = ("demo", "doctor", "train", "backtest", "evaluate", "power", "gates", "envcheck", "export")
 _ORDER = (
     *("demo", "doctor", "data", "universe", "features", "market", "train", "supervised"),
-    *("runs", "plugins", "backtest", "evaluate", "power", "gates", "export", "models"),
+    *("runs", "plugins", "backtest", "evaluate", "power", "gates", "export", "models", "paper"),
     *("journal", "envcheck", "config"),
 )
 COMMAND_MODULES: tuple[tuple[str | None, str], ...] = (

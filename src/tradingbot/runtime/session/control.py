@@ -12,7 +12,7 @@ from tradingbot.domain.exact_number import MAX_DECIMALS
 from tradingbot.domain.order_intent import OrderIntent, Side
 from tradingbot.domain.trading_state import TradingState, TradingStateChange
 from tradingbot.runtime.approval import Approval
-from tradingbot.runtime.breaker import Breaker, list_tripped, permitted_state
+from tradingbot.runtime.breaker import Breaker, list_tripped
 from tradingbot.runtime.rearm import rearm_breaker
 from tradingbot.runtime.session.folder import Request
 from tradingbot.runtime.session.session import TradingSession
@@ -41,10 +41,12 @@ def apply_request(
 def kill(session: TradingSession, request: Request, at: datetime) -> None:
     """Cancel everything, sell what is held where that is asked for, and halt; it stays halted."""
     desk = session.desk
-    before = _state_of(session)
+    before = session.trading_state
     cancelled = desk.cancel_all(at)
-    if request.flatten:
-        _flatten(session, at)
+    if session.account is not None:
+        session.take_over(at)
+        if request.flatten:
+            _flatten(session, at)
     desk.gate.press_kill_switch(request.reason)
     details = {"cancelled": str(cancelled), "flatten": str(request.flatten).lower()}
     change = TradingStateChange(before, TradingState.HALTED, request.reason)
@@ -61,7 +63,7 @@ def arm(
     Raises:
         TradingError: If the name may not, or no reason is given.
     """
-    gate, before = session.desk.gate, _state_of(session)
+    gate, before = session.desk.gate, session.trading_state
     assert gate.session_limits is not None
     tripped = list_tripped(gate.breakers, gate.session_limits)
     chosen = tripped if request.breaker is None else (Breaker(request.breaker),)
@@ -71,17 +73,11 @@ def arm(
         )
     details = {"breakers": ", ".join(chosen)}
     events: list[Event] = [ActAudited(at, "arm", request.by, request.reason, details)]
-    after = _state_of(session)
+    after = session.trading_state
     if after is not before:
         change = TradingStateChange(before, after, request.reason, request.by)
         events.append(TradingStateChanged(change, at))
     session.save(*events)
-
-
-def _state_of(session: TradingSession) -> TradingState:
-    gate = session.desk.gate
-    assert gate.session_limits is not None
-    return permitted_state(gate.breakers, gate.session_limits)
 
 
 def _flatten(session: TradingSession, at: datetime) -> None:

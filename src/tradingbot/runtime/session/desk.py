@@ -58,6 +58,11 @@ class Desk:
         self.journal_is_down = False
         return True
 
+    def recover(self) -> None:
+        """Ask a journal that was down whether it is back: what it kept is written first."""
+        if self.journal_is_down:
+            self.journal_is_down = not self.journal.flush()
+
     def restore(self, orders: Iterable[Order], fills: Iterable[Fill]) -> None:
         """Take in what the journal holds of earlier turns; breakers hold it already."""
         for order in orders:

@@ -13,13 +13,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from tradingbot.data.atomic import atomic_file, storage_errors
 from tradingbot.domain.errors import ConfigError, StorageError, suggest
 from tradingbot.domain.plain_values import as_plain_values, read_record
 from tradingbot.runs.lock import hold_lock, is_locked
-from tradingbot.runtime.session.settings import SessionSettings
+
+if TYPE_CHECKING:
+    from tradingbot.runtime.session.settings import SessionSettings  # torch: not to find a session
 
 SETTINGS_FILE = "session.json"
 Act = Literal["stop", "kill", "arm"]
@@ -53,11 +55,7 @@ class SessionFolder:
             ConfigError: If the name is none, or taken.
             StorageError: If the disk refuses.
         """
-        folder = cls(_path_of(workspace, settings.name))
-        if folder.settings_path.exists():
-            remedy = f"Choose another --name, or go on: tradingbot paper resume {settings.name}"
-            rule = "a session's name must be new"
-            raise ConfigError(rule, was=settings.name, where=str(folder.path), remedy=remedy)
+        folder = cls(require_new_session(workspace, settings.name))
         with storage_errors(folder.path):
             folder.requests.mkdir(parents=True, exist_ok=True)
         text = json.dumps(as_plain_values(settings), indent=2) + "\n"
@@ -116,12 +114,18 @@ class SessionFolder:
         Raises:
             StorageError: If the file is damaged.
         """
+        from tradingbot.runtime.session.settings import SessionSettings
+
         try:
             plain = json.loads(self.settings_path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as e:
             rule = "session.json must be readable"
             raise StorageError(rule, was=e, where=str(self.settings_path)) from e
         return read_record(SessionSettings, plain, name="session", error=StorageError)
+
+    def authorised(self) -> tuple[str, ...]:
+        """Return who may arm breakers again; reads no more of the settings."""
+        return tuple(json.loads(self.settings_path.read_text("utf-8"))["authorised"])
 
     def settings_sha256(self) -> str:
         """Return the hash of what it was started with."""
@@ -153,6 +157,19 @@ class SessionFolder:
         if not self.requests.is_dir():
             return []
         return [(path, _read_request(path)) for path in sorted(self.requests.iterdir())]
+
+
+def require_new_session(workspace: Path, name: str) -> Path:
+    """Return the folder that a new session of this name gets.
+
+    Raises:
+        ConfigError: If it is no name, or taken.
+    """
+    path = _path_of(workspace, name)
+    if (path / SETTINGS_FILE).exists():
+        remedy = f"Choose another --name, or go on: tradingbot paper resume {name}"
+        raise ConfigError("a session's name must be new", was=name, where=str(path), remedy=remedy)
+    return path
 
 
 def list_sessions(workspace: Path) -> list[SessionFolder]:

@@ -24,6 +24,7 @@ from tradingbot.domain.order import Order
 from tradingbot.domain.order_intent import OrderIntent
 from tradingbot.domain.plain_values import as_plain_values
 from tradingbot.domain.position import Fill
+from tradingbot.domain.trading_state import TradingState
 from tradingbot.market.account import Account, open_accounts
 from tradingbot.market.advance import SentOrder, settle_bar
 from tradingbot.market.arriving_bars import ArrivingBars
@@ -136,7 +137,7 @@ class TradingSession:
         kept = state.account
         last = int(kept["bar"])
         for bar in self.source.bars():
-            self._look(bar)
+            self.look(bar)
             if bar.number == last:
                 break
         if self.bar is None or self.bar.number != last or self.bar.closed_at != state.at:
@@ -165,7 +166,7 @@ class TradingSession:
             now: Time of the session: the close of the bar in a replay.
         """
         before = self.bar
-        row = self._look(bar)
+        row = self.look(bar)
         if self.account is None:
             if bar.number < self.terms.first_bar:
                 return
@@ -186,6 +187,11 @@ class TradingSession:
         state = () if self.account is None else (self._state(self._action),)
         return self.desk.record(*events, *state)
 
+    def take_over(self, now: datetime) -> None:
+        """Take over what the venue did since the last bar; accounts book it at the next one."""
+        assert self.bar is not None
+        self._unbooked += self.desk.settle(now, self.bar.closed_at)
+
     def judge_one(self, intent: OrderIntent, now: datetime) -> Approval | OrderDenial:
         """Put one order that no decision asked for before the gate."""
         assert self.account is not None
@@ -194,11 +200,18 @@ class TradingSession:
         return judge_order(self.desk, lane, intent, self.symbols, self.account, facts)
 
     @property
+    def trading_state(self) -> TradingState:
+        """What the session may do now."""
+        gate = self.desk.gate
+        assert gate.session_limits is not None
+        return permitted_state(gate.breakers, gate.session_limits)
+
+    @property
     def equity_ccy(self) -> float:
         """Of all accounts together, as simulated; 0 before the first turn."""
         return 0.0 if self.account is None else float(self.account.equity.sum())
 
-    def _look(self, bar: MarketBar) -> Bar:
+    def look(self, bar: MarketBar) -> Bar:
         """Take a bar into everything that remembers bars."""
         first = self.terms.first_bar
         for decider in (self.decider, self._shadow):
@@ -245,6 +258,7 @@ class TradingSession:
 
     def _decide(self, bar: MarketBar, now: datetime) -> None:
         assert self.account is not None
+        self.desk.recover()
         wish = self.decider.decide(self.account)
         self._action = wish.action.tolist()
         state = self._state(self._action)  # of the breakers before this bar's orders
@@ -291,8 +305,6 @@ class TradingSession:
         assert self.account is not None
         assert self.bar is not None
         desk = self.desk
-        limits = desk.gate.session_limits
-        assert limits is not None
         positions = {
             symbol: position.units
             for symbol, position in desk.holdings.positions.items()
@@ -300,7 +312,7 @@ class TradingSession:
         }
         return SessionStateSaved(
             self.bar.closed_at,
-            permitted_state(desk.gate.breakers, limits),
+            self.trading_state,
             desk.holdings.cash_ccy,
             Decimal(repr(float(self.account.equity.sum()))),
             positions,
@@ -315,19 +327,20 @@ class TradingSession:
 
     def _decisions(self, bar: MarketBar, wish: Wish, judged: JudgedOrders) -> list[Event]:
         assert self.account is not None
-        made = self._events_of(bar, wish, judged.sent, self.model.sha256)
+        made = self.decisions_of(bar, wish, judged.sent, self.model.sha256)
         for lane, intent in enumerate(judged.intents):
             if intent is not None:
                 made[lane] = _with_order(made[lane], intent.client_order_id)
         if self._shadow is not None:
             beside = self._shadow.decide(self.account)
             sent = self._shadow.order(self.account, beside.action)
-            made += self._events_of(bar, beside, sent, self._shadow_sha256, is_shadow=True)
+            made += self.decisions_of(bar, beside, sent, self._shadow_sha256, is_shadow=True)
         return list(made)
 
-    def _events_of(
+    def decisions_of(
         self, bar: MarketBar, wish: Wish, sent: SentOrder, sha256: str, *, is_shadow: bool = False
     ) -> list[DecisionMade]:
+        """Return the events of a wish (N,) at a bar, without the orders that follow."""
         return [
             DecisionMade(
                 symbol,

@@ -1,0 +1,83 @@
+"""Proof of a day: every decision computed again from bars and journaled accounts, bit for bit."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any, NamedTuple
+
+from tradingbot.domain.errors import ConfigError
+from tradingbot.domain.events.session import DecisionMade, SessionStateSaved
+from tradingbot.market.account import Account
+from tradingbot.runtime.session.account_record import read_account
+from tradingbot.runtime.session.bars import MarketBar
+from tradingbot.runtime.session.session import TradingSession
+
+_COMPARED = ("inputs_sha256", "raw_action", "confidence", "smoothed_action", "action")
+"""Fields of a decision, causes before effects."""
+
+
+class VerifiedDay(NamedTuple):
+    """What came out."""
+
+    n_decisions: int
+    """That were computed again."""
+    difference: str | None
+    """The first one: symbol, time, field, both values; None where there is none."""
+
+
+def verify_day(session: TradingSession, day: date) -> VerifiedDay:
+    """Decide a day again.
+
+    Args:
+        session: New: bars are streamed into it, nothing is written or sent.
+        day: In UTC.
+
+    Raises:
+        ConfigError: If nothing was decided on that day.
+    """
+    journal, name = session.desk.journal, session.desk.session
+    made: dict[Any, dict[str, DecisionMade]] = {}
+    for event in journal.decisions(name, day):
+        if not event.is_shadow:
+            made.setdefault(event.decided_at, {})[event.symbol] = event
+    if not made:
+        rule = "a day that is verified must have a decision"
+        raise ConfigError(rule, was=day, where=name, remedy="Days are those of UTC")
+    accounts = {
+        state.at: read_account(state.account["fields"])
+        for state in journal.events(name, SessionStateSaved)
+        if isinstance(state, SessionStateSaved) and state.at in made
+    }
+    n_decisions = 0
+    for bar in session.source.bars():
+        session.look(bar)
+        if bar.closed_at not in made:
+            continue
+        journaled = made.pop(bar.closed_at)
+        difference = _compare(session, bar, accounts[bar.closed_at], journaled)
+        if difference is not None:
+            return VerifiedDay(n_decisions, difference)
+        n_decisions += len(journaled)
+        if not made:
+            break
+    if made:
+        first = min(made)
+        return VerifiedDay(n_decisions, f"{first}: decided on a bar that the data do not have")
+    return VerifiedDay(n_decisions, None)
+
+
+def _compare(
+    session: TradingSession, bar: MarketBar, account: Account, journaled: dict[str, DecisionMade]
+) -> str | None:
+    wish = session.decider.decide(account)
+    sent = session.decider.order(account, wish.action)
+    for again in session.decisions_of(bar, wish, sent, session.model.sha256):
+        was = journaled.get(again.symbol)
+        if was is None:
+            return f"{again.symbol} {bar.closed_at}: no decision is journaled"
+        for field in _COMPARED:
+            before, now = getattr(was, field), getattr(again, field)
+            if repr(before) != repr(now):
+                told = f"journaled {before!r}, now {now!r}"
+                return f"{again.symbol} {bar.closed_at}: {field} {told}"
+    return None

@@ -1,0 +1,127 @@
+"""`tradingbot paper`: start, status, stop, kill, arm, resume and proof of a session."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fixtures.served_runs import make_served_run
+from tradingbot.app import paper_signals
+from tradingbot.app.cli.application import run
+from tradingbot.data.ingest import ingest
+from tradingbot.data.sources.synthetic import SyntheticSource
+from tradingbot.data.store import BarStore
+from tradingbot.data.universes import load_universe
+from tradingbot.market.params import ActionRules
+from tradingbot.risk.limits import RiskLimits
+from tradingbot.runs import acting
+from tradingbot.runtime.session.bars import MarketBar
+from tradingbot.runtime.session.folder import Request, SessionFolder
+from tradingbot.serving.export.run_export import export_run
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A dataset of six weeks, and a model of weights that were drawn."""
+    folder = tmp_path_factory.mktemp("paper")
+    universe = load_universe("prototype10")
+    days = {"start": date(2025, 9, 1), "end": date(2025, 10, 10)}
+    source = SyntheticSource(universe=universe, market="noise", **days)
+    ingest(source, BarStore(folder), name="mine")
+    symbols = BarStore(folder).open("mine").manifest.symbols[:3]
+    both_ways = acting.ActionRecord(
+        rules=asdict(ActionRules(hold_zone=0.02)), limits=asdict(RiskLimits(allow_short=True))
+    )
+    drawn = make_served_run(folder / "elsewhere", symbols=symbols, encoder=None, action=both_ways)
+    export_run(drawn, folder / "drawn.zip", n_hostile=20)
+    return folder
+
+
+class Paper:
+    """The commands of one workspace."""
+
+    def __init__(self, workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.workspace, self._capsys = workspace, capsys
+
+    def __call__(self, *words: str, code: int = 0) -> str:
+        got = run(["--workspace", str(self.workspace), "paper", *words])
+        told = self._capsys.readouterr()
+        assert got == code, told.err
+        return told.out + told.err
+
+    def start(self, name: str, *words: str) -> dict[str, Any]:
+        bundle = str(self.workspace / "drawn.zip")
+        days = ("--dataset", "mine", "--from", "2025-10-08", "--to", "2025-10-10")
+        out = self("start", bundle, "--name", name, *days, *words, "--json")
+        document: dict[str, Any] = json.loads(out)
+        return document
+
+    def status(self, name: str) -> dict[str, Any]:
+        document: dict[str, Any] = json.loads(self("status", name, "--json"))
+        return document
+
+
+@pytest.fixture
+def paper(workspace: Path, capsys: pytest.CaptureFixture[str]) -> Paper:
+    return Paper(workspace, capsys)
+
+
+def test_session_is_started_shown_and_proved(paper: Paper) -> None:
+    document = paper.start("first", "--unlimited", "--shadow", str(paper.workspace / "drawn.zip"))
+
+    assert document["ending"] == "finished"
+    assert document["n_fills"] > 3
+    assert document["denials"].keys() <= {"MIN_TRADE_VALUE"}
+    assert paper.status("first") == {k: v for k, v in document.items() if k != "ending"}
+    assert document["shadow_differs"]["differ"] == 0
+    assert document["shadow_differs"]["decisions"] == 3 * 20
+    assert "21 decisions of 2025-10-09" in paper("replay", "first", "--verify", "2025-10-09")
+    told = paper("replay", "first", "--verify", "2025-01-09", code=2)
+    assert "a day that is verified must have a decision" in told
+
+
+def test_stopped_session_goes_on_where_it_was(
+    paper: Paper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = paper.start("whole", "--unlimited", "--parts", "2")
+    folder = SessionFolder(paper.workspace / "sessions" / "halves")
+    stop_bar = json.loads((folder.path.parent / "whole" / "session.json").read_text())["stop_bar"]
+
+    def wait(bar: MarketBar) -> None:
+        if bar.number == stop_bar - 8 and not folder.waiting():
+            folder.ask(Request("stop", "ada", "lunch"))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(paper_signals, "pace_of", lambda _: wait)
+        half = paper.start("halves", "--unlimited", "--parts", "2")
+    assert half["ending"] == "stopped"
+    assert 0 < half["n_orders"] < whole["n_orders"]
+    assert "finished" in paper("resume", "halves")
+
+    halves = paper.status("halves")
+    for key in ("equity_ccy", "cash_ccy", "positions", "orders", "n_fills"):
+        assert halves[key] == whole[key]
+
+
+def test_kill_holds_until_an_authorised_person_arms(paper: Paper) -> None:
+    document = paper.start("killed", "--unlimited", "--authorise", "ada")
+    assert document["trading_state"] == "active"
+    assert "halted" in paper("kill", "killed", "--by", "bob", "--reason", "drill")
+    assert paper.status("killed")["tripped"] == ["kill_switch"]
+
+    told = paper("arm", "killed", "--by", "eve", "--reason", "why not", code=2)
+    assert "only an authorised person" in told
+    assert "active" in paper("arm", "killed", "--by", "ada", "--reason", "drill is over")
+    assert paper.status("killed")["tripped"] == []
+
+
+def test_default_limits_deny_what_is_not_sure(paper: Paper) -> None:
+    document = paper.start("limited", "--limit", "min_confidence=1")
+
+    assert document["n_fills"] == 0
+    assert document["denials"]["LOW_CONFIDENCE"] > 0

@@ -1,0 +1,127 @@
+"""A session in single turns: proof of its days, bars that are late, the journal that is gone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from unittest import mock
+
+import pytest
+
+from fixtures import replayed_sessions
+from fixtures.replayed_sessions import FIRST, NAME, market, open_session
+from tradingbot.domain.errors import TradingError
+from tradingbot.domain.events.session import SessionStateSaved
+from tradingbot.domain.order import OrderStatus
+from tradingbot.risk.limits import WIDEST_SESSION_LIMITS
+from tradingbot.runtime.journal.failures import JournalUnavailableError
+from tradingbot.runtime.journal.journal import SessionJournal
+from tradingbot.runtime.session.control import kill
+from tradingbot.runtime.session.folder import Request
+from tradingbot.runtime.session.loop import require_positions
+from tradingbot.runtime.session.verification import verify_day
+
+STOP = FIRST + 6
+
+
+def test_first_decision_on_other_bars_is_named(tmp_path: Path) -> None:
+    opened = open_session(tmp_path, stop=STOP).run()
+    day = opened.journal.decisions(NAME)[0].decided_at.date()
+    opened.close()
+    inputs = market()
+    closes = inputs.bars["close"].copy()
+    closes[FIRST - 1, 1] *= 1.0001
+    other = replace(inputs, bars={**inputs.bars, "close": closes})
+
+    again = open_session(tmp_path, stop=STOP)
+    proved = verify_day(again.session, day)
+    again.close()
+    with mock.patch.object(replayed_sessions, "market", return_value=other):
+        changed = open_session(tmp_path, stop=STOP)
+    found = verify_day(changed.session, day)
+    changed.close()
+
+    assert proved.difference is None
+    assert proved.n_decisions > 0
+    assert found.difference is not None
+    assert found.difference.startswith("S001 ")
+    assert "inputs_sha256" in found.difference
+
+
+def test_bars_that_are_not_fresh_are_settled_and_not_traded_on(tmp_path: Path) -> None:
+    opened = open_session(tmp_path, stop=STOP)
+    for bar in opened.session.source.bars():
+        slept = FIRST + 1 <= bar.number <= FIRST + 3
+        late = timedelta(hours=5) if slept else timedelta(0)
+        opened.session.take(bar, bar.closed_at + late)
+    decided = {event.decided_at for event in opened.journal.decisions(NAME)}
+    states = opened.journal.events(NAME, SessionStateSaved)
+    bars, fills = list(opened.session.source.bars()), opened.journal.fills(NAME)
+    opened.close()
+
+    assert decided == {bars[FIRST].closed_at, bars[FIRST + 4].closed_at}
+    assert len(states) == STOP - FIRST
+    assert fills
+
+
+def test_P03_nothing_is_sent_that_the_journal_does_not_hold(tmp_path: Path) -> None:
+    opened = open_session(tmp_path, stop=STOP)
+    bars = list(opened.session.source.bars())
+    for bar in bars[:FIRST]:
+        opened.session.take(bar, bar.closed_at)
+    gone = JournalUnavailableError("journal must confirm", was="no")
+    with mock.patch.object(SessionJournal, "record", side_effect=gone):
+        opened.session.take(bars[FIRST], bars[FIRST].closed_at)
+    orders = opened.session.desk.gate.book.orders.values()
+
+    assert opened.broker.open_orders() == ()
+    assert orders
+    assert {order.status for order in orders} == {OrderStatus.CANCELLED}
+    opened.session.take(bars[FIRST + 1], bars[FIRST + 1].closed_at)  # it is back
+    assert opened.broker.open_orders()
+    opened.close()
+
+
+def test_B20_positions_that_differ_stop_a_session(tmp_path: Path) -> None:
+    opened = open_session(tmp_path, stop=STOP).run()
+    require_positions(opened.session)
+    opened.session.desk.holdings.positions.clear()
+
+    with pytest.raises(TradingError, match="positions must be those of the venue"):
+        require_positions(opened.session)
+    opened.close()
+
+
+def test_kill_cancels_flattens_and_holds_over_a_restart(tmp_path: Path) -> None:
+    opened = open_session(tmp_path, stop=STOP).run(until=FIRST + 3)
+    request = Request("kill", "ada", "drill", flatten=True)
+    at = opened.session.bar.closed_at
+    kill(opened.session, request, at)
+    assert opened.session.trading_state.value == "halted"
+    opened.close()
+
+    again = open_session(tmp_path, stop=STOP)
+    assert again.session.resume()
+    again.run()
+
+    assert again.session.trading_state.value == "halted"
+    assert again.broker.positions() == {}
+    later = [each for each in again.journal.orders(NAME) if each.intent.decided_at > at]
+    assert later
+    assert {order.status for order in later} == {OrderStatus.DENIED}
+    assert all("KILL_SWITCH" in (order.reason or "") for order in later)
+    again.close()
+
+
+def test_trade_count_holds_over_a_restart(tmp_path: Path) -> None:
+    limits = replace(WIDEST_SESSION_LIMITS, max_trades=2)
+    opened = open_session(tmp_path, stop=STOP, session_limits=limits).run(until=FIRST + 2)
+    opened.close()
+    again = open_session(tmp_path, stop=STOP, session_limits=limits)
+    again.session.resume()
+    again.run()
+    reasons = [order.reason or "" for order in again.journal.orders(NAME)]
+    again.close()
+
+    assert any(reason.startswith("TRADE_COUNT: limit=2") for reason in reasons)
