@@ -58,6 +58,7 @@ NO_RUN, NO_DATASET = "run must be the id of one run", "dataset must be a stored 
 NO_MARKET, NO_UNIVERSE = "market must be a known one", "universe must be a known name"
 NO_COSTS, BAD_DAY = "cost profile must be known", "Write a day as e.g. 2025-01-31"
 NO_MODEL = "model must be one of the workspace"
+NO_SESSION = "session must be one that was started"
 NO_FEATURES = "--features must be a set of features"
 CONFIG = "configuration must be a known preset"
 GENERATE = "data generate --name x --universe prototype10"
@@ -309,6 +310,25 @@ MISTAKES: dict[str, str] = {
     "bench train --only nope": "--only must name stages",
     "envcheck": "either an environment or --peers",
     "envcheck nosuch:obj": "module of an environment must be importable",
+    "paper start v9 --name x": "model must be the version of one",
+    "paper start gone.zip --name x": "a bundle must exist",
+    "paper start v9 --name ../x": "a session's name must be",
+    "paper start v9 --name x --dataset nope": NO_DATASET,
+    "paper start v9 --name x --from soon": BAD_DAY,
+    "paper start v9 --name x --from 2025-02-01 --to 2025-01-01": "--from must not be after --to",
+    "paper start v9 --name x --limit max_trade=1": "Did you mean 'max_trades'?",
+    "paper start v9 --name x --authorise ada": "model must be the version of one",
+    "paper start v9 --name x --shadow v8": "model must be the version of one",
+    "paper start v9 --name x --speed -1": "--speed",
+    "paper start v9 --name x --parts 0": "--parts",
+    "paper start v9 --name x --latency -1": "--latency",
+    "paper resume nope": NO_SESSION,
+    "paper status nope": NO_SESSION,
+    "paper stop nope --by ada --reason why": NO_SESSION,
+    "paper kill nope --by ada --reason why": NO_SESSION,
+    "paper arm nope --by ada --reason why --breaker drawdown": NO_SESSION,
+    "paper replay nope --verify 2025-01-31": NO_SESSION,
+    "paper replay nope --verify soon": BAD_DAY,
     "journal verify --journal gone.sqlite": "journal must exist",
     "journal verify --head 12ab": "--head must be 64 hexadecimal digits",
     "journal show nope --journal mysql://host/x": "journal must be a path, sqlite:///PATH or",

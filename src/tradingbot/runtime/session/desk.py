@@ -7,13 +7,14 @@ answer or a message that comes again leaves behind, the venue is asked and its a
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
 
 from tradingbot.domain.events.event import Event
 from tradingbot.domain.events.session import AlertLevel, AlertRaised
 from tradingbot.domain.events.trading import (
+    FillBusted,
     OrderAccepted,
     OrderCancelled,
     OrderExpired,
@@ -21,6 +22,7 @@ from tradingbot.domain.events.trading import (
     OrderRejected,
 )
 from tradingbot.domain.order import Order, OrderStatus
+from tradingbot.domain.order_intent import Side
 from tradingbot.domain.position import Fill
 from tradingbot.runtime.approval import Approval
 from tradingbot.runtime.breaker import record_answer, record_execution, record_overfill
@@ -30,6 +32,7 @@ from tradingbot.runtime.holdings import Holdings
 from tradingbot.runtime.journal.failures import JournalUnavailableError
 from tradingbot.runtime.journal.journal import SessionJournal
 from tradingbot.runtime.order_book import BookAlert
+from tradingbot.runtime.reconcile import reconcile
 
 _S = OrderStatus
 
@@ -45,6 +48,7 @@ class Desk:
     holdings: Holdings
     journal_is_down: bool = field(default=False, init=False)
     """Whether the last thing that had to be written was not."""
+    _told: set[tuple[str, BookAlert]] = field(default_factory=set, init=False)
 
     def record(self, *events: Event) -> bool:
         """Write events in one transaction; tell whether the journal confirmed them."""
@@ -69,12 +73,14 @@ class Desk:
             self.gate.book.add(order)
         for fill in fills:
             self.gate.book.book_fill(fill)
-            if fill.client_order_id in self.gate.book.orders:
-                self.holdings.book(fill)
+            self.holdings.book(fill)
 
     def rebook(self, fills: Sequence[Fill]) -> tuple[Fill, ...]:
         """Book fills that are journaled and that no saved state holds; return those of ours."""
-        alerts = [(each, "") for fill in fills for each in self.gate.book.book_fill(fill)]
+        alerts = []
+        for fill in fills:
+            alerts += [(fill.client_order_id, each) for each in self.gate.book.book_fill(fill)]
+            self.holdings.book(fill)
         self._count(fills, alerts)
         return tuple(fill for fill in fills if fill.client_order_id in self.gate.book.orders)
 
@@ -86,29 +92,38 @@ class Desk:
             since: Executions from then on are asked for.
 
         Returns:
-            Fills that were not booked before, in the order of booking.
+            Fills of our orders that were not booked before, in the order of booking; and what
+            undoes those that the venue took back.
 
         Raises:
             BrokerUnavailableError: If the venue cannot be asked; nothing is lost by asking later.
         """
         book = self.gate.book
-        known, open_before = set(book.fills), {each.client_order_id for each in book.working()}
-        alerts: list[tuple[BookAlert, str]] = []
+        known = dict(book.fills)
+        open_before = sorted(each.client_order_id for each in book.working())
+        alerts: list[tuple[str, BookAlert]] = []
         for update in self.broker.drain_updates():
-            alerts += [(each, update.client_order_id) for each in book.apply(update)]
-        for fill in self.broker.fills(since):
-            alerts += [(each, fill.client_order_id) for each in book.book_fill(fill)]
-        for identity in sorted(open_before):
-            alerts += [(each, identity) for each in self._look_up(identity)]
+            alerts += [(update.client_order_id, each) for each in book.apply(update)]
+        found = reconcile(book, self.holdings, self.broker, since)
+        for intent in found.unknown:  # its bar has passed: it is not sent any more
+            is_sent = book.orders[intent.client_order_id].status is _S.SUBMITTED
+            book.move(intent.client_order_id, _S.EXPIRED if is_sent else _S.CANCELLED)
+        alerts += [*found.alerts, *((each, BookAlert.LOOK_UP) for each in found.lost)]
+        alerts += [(each.client_order_id, BookAlert.EXTERNAL) for each in found.external]
         new = tuple(fill for identity, fill in book.fills.items() if identity not in known)
+        taken_back = [fill for identity, fill in known.items() if identity not in book.fills]
         self._count(new, alerts)
-        ends = [self._ending(book.orders[each], at) for each in sorted(open_before)]
+        ends = [self._ending(book.orders[each], at) for each in open_before]
+        fresh = [each for each in alerts if each not in self._told and each[1] in _ALARMING]
+        self._told |= set(fresh)
         self.record(
             *self._fill_events(new),
+            *(FillBusted(each, at) for each in taken_back),
             *(each for each in ends if each is not None),
-            *(_alert(each, identity, at) for each, identity in alerts if each in _ALARMING),
+            *(_alert(alert, identity, at) for identity, alert in fresh),
         )
-        return tuple(fill for fill in new if fill.client_order_id in book.orders)
+        booked = (*new, *(_reverse(each) for each in taken_back))
+        return tuple(fill for fill in booked if fill.client_order_id in book.orders)
 
     def send(self, approvals: Sequence[Approval], at: datetime, *, again: bool = False) -> None:
         """Send orders that the journal holds, and journal the answers.
@@ -121,7 +136,7 @@ class Desk:
         answers: list[Event] = []
         for approval in approvals:
             identity = approval.intent.client_order_id
-            if again and self._look_up(identity, is_final=False):
+            if again and self._look_up(identity):
                 answers.append(_answer_event(self.gate.book.orders[identity], at))
                 continue
             order = self.gate.book.orders[identity]
@@ -130,7 +145,7 @@ class Desk:
             self.gate.book.move(identity, _S.SUBMITTED)
             report = self.broker.submit(approval)
             if report.outcome is SubmitOutcome.UNKNOWN:
-                if self._look_up(identity, is_final=False):
+                if self._look_up(identity):
                     answers.append(_answer_event(self.gate.book.orders[identity], at))
                 continue
             order = self.gate.book.answer(identity, report)
@@ -159,46 +174,25 @@ class Desk:
         self.withdraw_unsent(at)
         return len(found)
 
-    def _look_up(self, identity: str, *, is_final: bool = True) -> tuple[BookAlert, ...]:
-        """Take over what the venue has of an order; the word of a lookup wins.
-
-        Args:
-            identity: Client order id.
-            is_final: Whether an order that the venue does not know counts as expired.
-
-        Returns:
-            What was not expected; `LOOK_UP` alone, and only without `is_final`, where it is known.
-        """
-        book = self.gate.book
-        order = book.orders[identity]
-        if order.status.is_final:
-            return ()
+    def _look_up(self, identity: str) -> bool:
+        """Take over what the venue has of an order; tell whether it knows it."""
         found = self.broker.find_order(identity)
         if found is not None:
-            alerts = book.adopt(found)
-            return alerts if is_final else (BookAlert.LOOK_UP, *alerts)
-        if is_final and order.status is _S.SUBMITTED:
-            book.move(identity, _S.EXPIRED)
-        return ()
+            self.gate.book.adopt(found)
+        return found is not None
 
-    def _count(self, new: Sequence[Fill], alerts: Iterable[tuple[BookAlert, str]]) -> None:
-        """Book fills of our orders in holdings and breakers; those of others are a drift."""
+    def _count(self, new: Sequence[Fill], alerts: Iterable[tuple[str, BookAlert]]) -> None:
+        """Tell the breakers of fills of our orders."""
         gate, limits = self.gate, self.gate.session_limits
+        assert limits is not None
         for fill in new:
             order = gate.book.orders.get(fill.client_order_id)
-            if order is None:
-                continue
-            self.holdings.book(fill)
-            if limits is not None:
-                key = f"{fill.symbol} {fill.side.value}"
+            if order is not None:
+                key, is_first = f"{fill.symbol} {fill.side.value}", order.fills[:1] == (fill,)
                 gate.breakers = record_execution(
-                    gate.breakers,
-                    limits,
-                    key,
-                    fill.filled_at,
-                    is_first=order.fills[:1] == (fill,),
+                    gate.breakers, limits, key, fill.filled_at, is_first=is_first
                 )
-        for alert, _ in alerts:
+        for _, alert in alerts:
             if alert is BookAlert.OVERFILL:
                 gate.breakers = record_overfill(gate.breakers)
 
@@ -231,6 +225,12 @@ class Desk:
 
 
 _ALARMING = frozenset(BookAlert) - {BookAlert.LOOK_UP}
+
+
+def _reverse(fill: Fill) -> Fill:
+    """Return what undoes a fill in an account."""
+    side = Side.SELL if fill.side is Side.BUY else Side.BUY
+    return replace(fill, fill_id=f"{fill.fill_id}.busted", side=side, fee_ccy=-fill.fee_ccy)
 
 
 def _alert(alert: BookAlert, identity: str, at: datetime) -> AlertRaised:
