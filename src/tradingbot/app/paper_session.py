@@ -40,8 +40,9 @@ from tradingbot.runtime.session.bars import DatasetBars
 from tradingbot.runtime.session.clock import ExchangeHours
 from tradingbot.runtime.session.desk import Desk
 from tradingbot.runtime.session.folder import SessionFolder
-from tradingbot.runtime.session.session import SessionTerms, TradingSession
+from tradingbot.runtime.session.session import TradingSession
 from tradingbot.runtime.session.settings import SessionSettings
+from tradingbot.runtime.session.terms import SessionTerms
 from tradingbot.runtime.session.venue import PaperVenue
 from tradingbot.serving.served_model import ServedModel
 from tradingbot.training.config import TrainConfig

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,7 +10,7 @@ from typer import Argument, Option
 
 from tradingbot.app.cli.invocation import Invocation, JsonOption, invocation_of
 from tradingbot.app.cli.options import read_options, require_order
-from tradingbot.app.console import print_table, print_text, progress_bar, show_json
+from tradingbot.app.console import print_table, print_text, show_json
 from tradingbot.domain.errors import ConfigError, require_known
 
 if TYPE_CHECKING:
@@ -94,6 +93,7 @@ def start_session(  # noqa: PLR0913 - one option for each thing that a session i
         BarStore(workspace).open(dataset)
     bundles = [_find_model(invocation, each) for each in (model, shadow) if each is not None]
     # Torch takes seconds to import: what can be refused without it is refused by now.
+    from tradingbot.app.paper_running import trade_session
     from tradingbot.app.paper_session import SessionRequest, plan_session
 
     settings = plan_session(
@@ -114,7 +114,7 @@ def start_session(  # noqa: PLR0913 - one option for each thing that a session i
         workspace,
     )
     folder = SessionFolder.create(workspace, settings)
-    _trade(invocation, folder, as_json=as_json)
+    trade_session(invocation, folder, as_json=as_json)
 
 
 @app.command("resume")
@@ -126,7 +126,10 @@ def resume_session(context: typer.Context, name: NameArgument, as_json: JsonOpti
     Example: [bold]tradingbot paper resume first[/bold]
     """
     invocation = invocation_of(context)
-    _trade(invocation, _open_folder(invocation, name), as_json=as_json)
+    folder = _open_folder(invocation, name)
+    from tradingbot.app.paper_running import trade_session
+
+    trade_session(invocation, folder, as_json=as_json)
 
 
 @app.command("status")
@@ -136,7 +139,10 @@ def show_status(context: typer.Context, name: NameArgument, as_json: JsonOption 
     Example: [bold]tradingbot paper status first[/bold]
     """
     invocation = invocation_of(context)
-    document = _status_of(_open_folder(invocation, name))
+    folder = _open_folder(invocation, name)
+    from tradingbot.app.paper_status import status_of
+
+    document = status_of(folder)
     if show_json(as_json, document):
         return
     rows = [(key.replace("_", " "), _shown(value)) for key, value in document.items()]
@@ -184,7 +190,9 @@ def kill_session(
 
     invocation = invocation_of(context)
     folder = _open_folder(invocation, name)
-    _ask(invocation, folder, Request("kill", by, reason, flatten=flatten))
+    from tradingbot.app.paper_running import ask_session
+
+    ask_session(invocation, folder, Request("kill", by, reason, flatten=flatten))
 
 
 @app.command("arm")
@@ -210,7 +218,9 @@ def arm_session(
     if breaker is not None:
         require_known(breaker, list(Breaker), "--breaker must be one that can trip")
     require_authorised(f"arming {name}", by, reason, frozenset(folder.authorised()))
-    _ask(invocation, folder, Request("arm", by, reason, breaker=breaker))
+    from tradingbot.app.paper_running import ask_session
+
+    ask_session(invocation, folder, Request("arm", by, reason, breaker=breaker))
 
 
 @app.command("replay")
@@ -245,102 +255,6 @@ def replay_session(
             print_text(f"first difference: {proved.difference}")
     if proved.difference is not None:
         raise typer.Exit(_EXIT_FINDINGS)
-
-
-def _trade(invocation: Invocation, folder: SessionFolder, *, as_json: bool) -> None:
-    """Trade a session to its end, or until it is stopped."""
-    from tradingbot import __version__
-    from tradingbot.app.paper_session import open_session
-    from tradingbot.app.paper_signals import pace_of, requests_by_signal
-    from tradingbot.runtime.session.loop import begin, require_positions, run_session
-
-    settings = folder.settings()
-    total = settings.stop_bar
-    with (
-        open_session(folder, invocation.workspace) as session,
-        requests_by_signal(folder),
-        progress_bar("bars") as progress,
-    ):
-        session.resume()
-        require_positions(session)
-        begin(session, folder, datetime.now(UTC), __version__)
-        ending = run_session(
-            session,
-            folder,
-            clock=lambda: datetime.now(UTC),
-            wait=pace_of(settings.speed),
-            told=lambda bar: progress(bar.number + 1, total, f"{bar.closed_at:%Y-%m-%d %H:%M}"),
-        )
-    document = {"ending": ending, **_status_of(folder)}
-    if show_json(as_json, document):
-        return
-    print_text(
-        f"{folder.name} {ending} at {document['at']}: equity {document['equity_ccy']}, "
-        f"{document['n_orders']} orders, {document['n_fills']} fills"
-    )
-    if ending == "stopped":
-        invocation.print_hint(f"go on with: tradingbot paper resume {folder.name}")
-
-
-def _ask(invocation: Invocation, folder: SessionFolder, request: Any) -> None:
-    """Leave a request, and do it here where no process trades the session."""
-    folder.ask(request)
-    if folder.is_running:
-        print_text(f"{folder.name} was asked: {request.act}; see: paper status {folder.name}")
-        return
-    from tradingbot.app.paper_session import open_session
-    from tradingbot.runtime.session.loop import obey
-
-    with open_session(folder, invocation.workspace) as session:
-        session.resume(sends=False)
-        obey(session, folder, lambda: datetime.now(UTC))
-        state = session.trading_state
-    print_text(f"{folder.name}: {request.act} done; it is {state.value}")
-
-
-def _status_of(folder: SessionFolder) -> dict[str, Any]:
-    from tradingbot.domain.events.session import AlertRaised, DecisionMade
-    from tradingbot.runtime.breaker import list_tripped, read_breakers
-    from tradingbot.runtime.journal.reading import JournalReader
-
-    with JournalReader.at(folder.journal) as journal:
-        state, orders = journal.state(folder.name), journal.orders(folder.name)
-        fills = journal.fills(folder.name)
-        alerts = journal.events(folder.name, AlertRaised)
-        shadows = journal.events(folder.name, DecisionMade)
-    document: dict[str, Any] = {
-        "session": folder.name,
-        "is_running": folder.is_running,
-        "at": None if state is None else state.at.isoformat(),
-        "trading_state": None if state is None else state.trading_state.value,
-        "equity_ccy": None if state is None else f"{state.equity_ccy:.2f}",
-        "cash_ccy": None if state is None else f"{state.cash_ccy:.2f}",
-        "positions": {} if state is None else {k: str(v) for k, v in state.positions.items()},
-        "n_orders": len(orders),
-        "orders": dict(Counter(order.status.value for order in orders)),
-        "n_fills": len(fills),
-        "denials": dict(
-            Counter((order.reason or "").partition(":")[0] for order in orders if order.reason)
-        ),
-        "tripped": [],
-        "alerts": [event.text for event in alerts if isinstance(event, AlertRaised)][-5:],
-        "shadow_differs": _count_shadow(shadows),
-    }
-    if state is not None:
-        breakers = read_breakers(state.breakers)
-        tripped = list_tripped(breakers, folder.settings().session_limits)
-        document["tripped"] = [each.value for each in tripped]
-    return document
-
-
-def _count_shadow(decisions: Any) -> dict[str, int] | None:
-    """Count decisions of a shadow and those that differ; None where there is none."""
-    own = {(each.symbol, each.decided_at): each.action for each in decisions if not each.is_shadow}
-    beside = [each for each in decisions if each.is_shadow]
-    if not beside:
-        return None
-    differs = sum(own.get((each.symbol, each.decided_at)) != each.action for each in beside)
-    return {"decisions": len(beside), "differ": differs}
 
 
 def _shown(value: Any) -> str:

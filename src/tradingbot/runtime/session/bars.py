@@ -36,7 +36,7 @@ class MarketBar:
         return np.stack([self.fields[name][rows] for name in BAR_FIELDS[:5]], axis=-1)
 
 
-class BarSource(Protocol):
+class BarFeed(Protocol):
     """Bars in order of their close, history first."""
 
     @property

@@ -26,11 +26,11 @@ from tradingbot.market.compiled import allowed_codes
 from tradingbot.market.costs import CostRates
 from tradingbot.market.observation import observe_accounts
 from tradingbot.market.params import SimulatorParams
-from tradingbot.runtime.session.bars import BarSource, MarketBar, as_datetime64
+from tradingbot.runtime.session.bars import BarFeed, MarketBar, as_datetime64
 from tradingbot.runtime.session.model import DecidingModel
 
 
-class Wish(NamedTuple):
+class Proposal(NamedTuple):
     """What N agents want at a bar, before anything is judged."""
 
     action: Tensor
@@ -45,7 +45,7 @@ class Decider:
     """A model on a stream of bars; remembers bars, never accounts."""
 
     def __init__(
-        self, model: DecidingModel, source: BarSource, rules: SimulatorParams, rates: CostRates
+        self, model: DecidingModel, source: BarFeed, rules: SimulatorParams, rates: CostRates
     ) -> None:
         """Begin before the first bar.
 
@@ -73,7 +73,7 @@ class Decider:
         if is_remembered:
             self._live.take(self._features, self._present)
 
-    def decide(self, account: Account) -> Wish:
+    def decide(self, account: Account) -> Proposal:
         """Ask the model at the bar that was taken last; N accounts."""
         private = observe_accounts(self.rules, account)
         codes = None
@@ -83,7 +83,7 @@ class Decider:
         action = torch.from_numpy(np.asarray(answer.action, dtype=np.float64))
         if gross_frac := self.rules.action.neutral_gross_frac:
             action = neutralise(action[:, None], account.stale_bars[:, None] == 0, gross_frac)[:, 0]
-        return Wish(action, answer.confidence, self._hash_inputs(private.numpy()))
+        return Proposal(action, answer.confidence, self._hash_inputs(private.numpy()))
 
     def order(self, account: Account, action: Tensor) -> SentOrder:
         """Read actions (N,) as the simulator does: exits, order rules, units of the venue."""

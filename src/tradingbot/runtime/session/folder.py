@@ -152,7 +152,7 @@ class SessionFolder:
     def waiting(self) -> list[tuple[Path, Request]]:
         """Return requests in the order in which they were left; a file that is none is a kill.
 
-        Whoever writes `requests/kill` by hand, with whatever in it, wants everything to stop.
+        A file that was put there by hand, with any content, stops everything.
         """
         if not self.requests.is_dir():
             return []

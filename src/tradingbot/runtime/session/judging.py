@@ -17,7 +17,7 @@ from tradingbot.risk.gate import OrderDenial
 from tradingbot.runtime.approval import Approval
 from tradingbot.runtime.brokers.protocol import BrokerAccount
 from tradingbot.runtime.gate import OrderContext
-from tradingbot.runtime.session.decision import Wish
+from tradingbot.runtime.session.decision import Proposal
 from tradingbot.runtime.session.desk import Desk
 from tradingbot.runtime.session.facts import MarketFacts
 
@@ -26,7 +26,7 @@ _STEP = Decimal(1).scaleb(-MAX_DECIMALS)
 
 @dataclass(frozen=True)
 class JudgedOrders:
-    """What became of the wishes of one bar."""
+    """What became of the proposals of one bar."""
 
     sent: SentOrder
     """(N,) as the simulator's accounts are told: units that were denied are 0."""
@@ -72,7 +72,7 @@ def judge_orders(
     at: datetime,
     account: Account,
     sent: SentOrder,
-    wish: Wish,
+    proposal: Proposal,
     facts: tuple[MarketFacts, VenueFacts],
 ) -> JudgedOrders:
     """Put every order of a bar before the gate, one after another.
@@ -83,7 +83,7 @@ def judge_orders(
         at: Close of the bar.
         account: N accounts at that close.
         sent: What the simulator would send.
-        wish: What was wanted, with its confidence.
+        proposal: What was wanted, with its confidence.
         facts: Of the market and of the venue.
     """
     sha256, symbols = model
@@ -101,7 +101,7 @@ def judge_orders(
             intents.append(None)
             continue
         side = Side.BUY if units > 0.0 else Side.SELL
-        confidence = float(wish.confidence[lane])
+        confidence = float(proposal.confidence[lane])
         intent = OrderIntent(symbol, side, size, at, sha256, confidence=confidence)
         intents.append(intent)
         if is_denied:

@@ -74,8 +74,8 @@ def run_session(
 def obey(session: TradingSession, folder: SessionFolder, clock: Callable[[], datetime]) -> bool:
     """Do what persons ask; tell whether the session goes on.
 
-    A request is dropped only once the journal holds what came of it; what a person may not do is
-    an alert.
+    A request is dropped only once the journal holds its act; an act that is not allowed is an
+    alert.
     """
     goes_on, authorised = True, frozenset(folder.settings().authorised)
     for path, request in folder.waiting():

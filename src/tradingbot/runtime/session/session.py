@@ -9,17 +9,16 @@ asks the venue which of its orders arrived.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
 import numpy as np
 import torch
 
-from tradingbot.domain.errors import ConfigError, TradingError
+from tradingbot.domain.errors import TradingError
 from tradingbot.domain.events.event import Event
-from tradingbot.domain.events.session import DecisionMade, SessionStateSaved
-from tradingbot.domain.events.trading import OrderDenied, OrderSubmitted
+from tradingbot.domain.events.session import SessionStateSaved
 from tradingbot.domain.order import Order
 from tradingbot.domain.order_intent import OrderIntent
 from tradingbot.domain.plain_values import as_plain_values
@@ -29,15 +28,13 @@ from tradingbot.market.account import Account, open_accounts
 from tradingbot.market.advance import SentOrder, settle_bar
 from tradingbot.market.arriving_bars import ArrivingBars
 from tradingbot.market.bars import Bar
-from tradingbot.market.costs import CostProfile
-from tradingbot.market.params import SimulatorParams
 from tradingbot.risk.gate import OrderDenial
 from tradingbot.runtime.approval import Approval
 from tradingbot.runtime.breaker import mark_equity, permitted_state, read_breakers
 from tradingbot.runtime.session.account_record import read_account, write_account
-from tradingbot.runtime.session.bars import BarSource, MarketBar
+from tradingbot.runtime.session.bars import BarFeed, MarketBar
 from tradingbot.runtime.session.clock import ExchangeHours
-from tradingbot.runtime.session.decision import Decider, Wish
+from tradingbot.runtime.session.decision import Decider, Proposal
 from tradingbot.runtime.session.desk import Desk
 from tradingbot.runtime.session.facts import MarketFacts
 from tradingbot.runtime.session.judging import (
@@ -48,30 +45,9 @@ from tradingbot.runtime.session.judging import (
 )
 from tradingbot.runtime.session.model import DecidingModel
 from tradingbot.runtime.session.settlement import batch_fills, send_nothing
+from tradingbot.runtime.session.terms import SessionTerms
+from tradingbot.runtime.session.turn_events import list_decisions, list_orders
 from tradingbot.runtime.session.venue import OwnVenue
-
-
-@dataclass(frozen=True)
-class SessionTerms:
-    """By which rules a session trades; they never change while it lives."""
-
-    rules: SimulatorParams
-    costs: CostProfile
-    first_bar: int
-    """Number of the bar of the first decision."""
-    fresh_s: float = 90.0
-    """Age of a bar, in seconds, up to which it is traded on."""
-
-    def __post_init__(self) -> None:
-        if self.rules.account.watches_bars:
-            raise ConfigError(
-                "a session must have no stop within a bar",
-                was="stop_loss_frac or take_profit_frac",
-                remedy="Use position_loss_frac, which sends the exit at the next open",
-            )
-        if self.rules.episode.fill_at != "next_open":
-            rule = "a session must fill at the next open"
-            raise ConfigError(rule, was=self.rules.episode.fill_at)
 
 
 class TradingSession:
@@ -81,7 +57,7 @@ class TradingSession:
         self,
         desk: Desk,
         model: DecidingModel,
-        source: BarSource,
+        source: BarFeed,
         hours: ExchangeHours,
         terms: SessionTerms,
         *,
@@ -107,7 +83,6 @@ class TradingSession:
         self.rates = rates
         self.decider = Decider(model, source, terms.rules, rates)
         self._shadow = None if shadow is None else Decider(shadow, source, terms.rules, rates)
-        self._shadow_sha256 = "" if shadow is None else shadow.sha256
         self._venue = venue
         self.symbols = model.symbols
         self.facts = MarketFacts(self.symbols)
@@ -259,11 +234,11 @@ class TradingSession:
     def _decide(self, bar: MarketBar, now: datetime) -> None:
         assert self.account is not None
         self.desk.recover()
-        wish = self.decider.decide(self.account)
-        self._action = wish.action.tolist()
+        proposal = self.decider.decide(self.account)
+        self._action = proposal.action.tolist()
         state = self._state(self._action)  # of the breakers before this bar's orders
-        judged = self._judge(bar, wish, now)
-        events = [*self._decisions(bar, wish, judged), *self._order_events(judged, now), state]
+        judged = self._judge(bar, proposal, now)
+        events = [*self._decisions(bar, proposal, judged), *list_orders(judged, now), state]
         if not self.desk.record(*events):
             self.desk.withdraw_unsent(now)
             self.sent = judged.sent._replace(order=torch.zeros_like(judged.sent.order))
@@ -271,27 +246,27 @@ class TradingSession:
         self.sent = judged.sent
         self.desk.send(judged.approvals, now)
 
-    def _judge(self, bar: MarketBar, wish: Wish, now: datetime) -> JudgedOrders:
+    def _judge(self, bar: MarketBar, proposal: Proposal, now: datetime) -> JudgedOrders:
         assert self.account is not None
         facts = (self.facts, ask_venue(self.desk, now))
-        sent = self.decider.order(self.account, wish.action)
+        sent = self.decider.order(self.account, proposal.action)
         model = (self.model.sha256, self.symbols)
-        return judge_orders(self.desk, model, bar.closed_at, self.account, sent, wish, facts)
+        return judge_orders(self.desk, model, bar.closed_at, self.account, sent, proposal, facts)
 
     def _repeat_turn(self, action: list[float], turn: Sequence[Order], *, sends: bool) -> None:
         """Judge the last turn again, and send what did not arrive."""
         assert self.account is not None
         assert self.bar is not None
-        wish = self.decider.decide(self.account)
-        if wish.action.tolist() != action:
-            lanes = np.flatnonzero(wish.action.numpy() != np.array(action))
+        proposal = self.decider.decide(self.account)
+        if proposal.action.tolist() != action:
+            lanes = np.flatnonzero(proposal.action.numpy() != np.array(action))
             rule = "a decision must come out again as it is journaled"
             names = ", ".join(self.symbols[lane] for lane in lanes[:5])
             remedy = "See which input differs: tradingbot paper replay NAME --verify DAY"
             raise TradingError(rule, was=names, where=str(self.bar.closed_at), remedy=remedy)
         now, book = self.bar.closed_at, self.desk.gate.book
         self._action = action
-        judged = self._judge(self.bar, wish, now)
+        judged = self._judge(self.bar, proposal, now)
         self.sent = judged.sent
         for each in turn:  # what is not approved any more may have arrived before
             if each.client_order_id not in book.orders:
@@ -325,48 +300,14 @@ class TradingSession:
             },
         )
 
-    def _decisions(self, bar: MarketBar, wish: Wish, judged: JudgedOrders) -> list[Event]:
+    def _decisions(self, bar: MarketBar, proposal: Proposal, judged: JudgedOrders) -> list[Event]:
         assert self.account is not None
-        made = self.decisions_of(bar, wish, judged.sent, self.model.sha256)
+        made = list_decisions(self.decider, bar, proposal, judged.sent)
         for lane, intent in enumerate(judged.intents):
             if intent is not None:
-                made[lane] = _with_order(made[lane], intent.client_order_id)
+                made[lane] = replace(made[lane], client_order_id=intent.client_order_id)
         if self._shadow is not None:
             beside = self._shadow.decide(self.account)
             sent = self._shadow.order(self.account, beside.action)
-            made += self.decisions_of(bar, beside, sent, self._shadow_sha256, is_shadow=True)
+            made += list_decisions(self._shadow, bar, beside, sent, is_shadow=True)
         return list(made)
-
-    def decisions_of(
-        self, bar: MarketBar, wish: Wish, sent: SentOrder, sha256: str, *, is_shadow: bool = False
-    ) -> list[DecisionMade]:
-        """Return the events of a wish (N,) at a bar, without the orders that follow."""
-        return [
-            DecisionMade(
-                symbol,
-                bar.closed_at,
-                sha256,
-                self.terms.rules.action.space,
-                int(sent.decision.code[lane]),
-                float(wish.action[lane]),
-                float(sent.decision.smoothed[lane]),
-                float(wish.confidence[lane]),
-                inputs_sha256=wish.inputs_sha256[lane],
-                is_shadow=is_shadow,
-            )
-            for lane, symbol in enumerate(self.symbols)
-        ]
-
-    def _order_events(self, judged: JudgedOrders, now: datetime) -> list[Event]:
-        events: list[Event] = []
-        for intent in judged.intents:
-            if intent is None:
-                continue
-            reason = judged.denials.get(intent.client_order_id)
-            denied = None if reason is None else OrderDenied(intent, reason)
-            events.append(denied or OrderSubmitted(intent, now))
-        return events
-
-
-def _with_order(event: DecisionMade, client_order_id: str) -> DecisionMade:
-    return replace(event, client_order_id=client_order_id)

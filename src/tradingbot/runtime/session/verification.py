@@ -11,13 +11,14 @@ from tradingbot.market.account import Account
 from tradingbot.runtime.session.account_record import read_account
 from tradingbot.runtime.session.bars import MarketBar
 from tradingbot.runtime.session.session import TradingSession
+from tradingbot.runtime.session.turn_events import list_decisions
 
 _COMPARED = ("inputs_sha256", "raw_action", "confidence", "smoothed_action", "action")
 """Fields of a decision, causes before effects."""
 
 
 class VerifiedDay(NamedTuple):
-    """What came out."""
+    """Result of a proof."""
 
     n_decisions: int
     """That were computed again."""
@@ -69,9 +70,9 @@ def verify_day(session: TradingSession, day: date) -> VerifiedDay:
 def _compare(
     session: TradingSession, bar: MarketBar, account: Account, journaled: dict[str, DecisionMade]
 ) -> str | None:
-    wish = session.decider.decide(account)
-    sent = session.decider.order(account, wish.action)
-    for again in session.decisions_of(bar, wish, sent, session.model.sha256):
+    proposal = session.decider.decide(account)
+    sent = session.decider.order(account, proposal.action)
+    for again in list_decisions(session.decider, bar, proposal, sent):
         was = journaled.get(again.symbol)
         if was is None:
             return f"{again.symbol} {bar.closed_at}: no decision is journaled"

@@ -1,0 +1,53 @@
+"""A session as `paper status` shows it: read from its journal, also while it runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from tradingbot.domain.events.session import AlertRaised, DecisionMade
+from tradingbot.runtime.breaker import list_tripped, read_breakers
+from tradingbot.runtime.journal.reading import JournalReader
+from tradingbot.runtime.session.folder import SessionFolder
+
+
+def status_of(folder: SessionFolder) -> dict[str, Any]:
+    """Return state, money, positions, orders, denials, breakers and alerts of a session."""
+    with JournalReader.at(folder.journal) as journal:
+        state, orders = journal.state(folder.name), journal.orders(folder.name)
+        fills = journal.fills(folder.name)
+        alerts = journal.events(folder.name, AlertRaised)
+        shadows = journal.events(folder.name, DecisionMade)
+    document: dict[str, Any] = {
+        "session": folder.name,
+        "is_running": folder.is_running,
+        "at": None if state is None else state.at.isoformat(),
+        "trading_state": None if state is None else state.trading_state.value,
+        "equity_ccy": None if state is None else f"{state.equity_ccy:.2f}",
+        "cash_ccy": None if state is None else f"{state.cash_ccy:.2f}",
+        "positions": {} if state is None else {k: str(v) for k, v in state.positions.items()},
+        "n_orders": len(orders),
+        "orders": dict(Counter(order.status.value for order in orders)),
+        "n_fills": len(fills),
+        "denials": dict(
+            Counter((order.reason or "").partition(":")[0] for order in orders if order.reason)
+        ),
+        "tripped": [],
+        "alerts": [event.text for event in alerts if isinstance(event, AlertRaised)][-5:],
+        "shadow_differs": _count_shadow(shadows),
+    }
+    if state is not None:
+        breakers = read_breakers(state.breakers)
+        tripped = list_tripped(breakers, folder.settings().session_limits)
+        document["tripped"] = [each.value for each in tripped]
+    return document
+
+
+def _count_shadow(decisions: Any) -> dict[str, int] | None:
+    """Count decisions of a shadow and those that differ; None where there is none."""
+    own = {(each.symbol, each.decided_at): each.action for each in decisions if not each.is_shadow}
+    beside = [each for each in decisions if each.is_shadow]
+    if not beside:
+        return None
+    differs = sum(own.get((each.symbol, each.decided_at)) != each.action for each in beside)
+    return {"decisions": len(beside), "differ": differs}

@@ -1,0 +1,51 @@
+"""What a turn writes: its decisions, and its orders as sent or denied."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from tradingbot.domain.events.event import Event
+from tradingbot.domain.events.session import DecisionMade
+from tradingbot.domain.events.trading import OrderDenied, OrderSubmitted
+from tradingbot.market.advance import SentOrder
+from tradingbot.runtime.session.bars import MarketBar
+from tradingbot.runtime.session.decision import Decider, Proposal
+from tradingbot.runtime.session.judging import JudgedOrders
+
+
+def list_decisions(
+    decider: Decider,
+    bar: MarketBar,
+    proposal: Proposal,
+    sent: SentOrder,
+    *,
+    is_shadow: bool = False,
+) -> list[DecisionMade]:
+    """Return the decisions of a proposal (N,) at a bar, without the orders that follow."""
+    return [
+        DecisionMade(
+            symbol,
+            bar.closed_at,
+            decider.model.sha256,
+            decider.rules.action.space,
+            int(sent.decision.code[lane]),
+            float(proposal.action[lane]),
+            float(sent.decision.smoothed[lane]),
+            float(proposal.confidence[lane]),
+            inputs_sha256=proposal.inputs_sha256[lane],
+            is_shadow=is_shadow,
+        )
+        for lane, symbol in enumerate(decider.model.symbols)
+    ]
+
+
+def list_orders(judged: JudgedOrders, now: datetime) -> list[Event]:
+    """Return every order of a turn, denied or about to be sent."""
+    events: list[Event] = []
+    for intent in judged.intents:
+        if intent is None:
+            continue
+        reason = judged.denials.get(intent.client_order_id)
+        denied = None if reason is None else OrderDenied(intent, reason)
+        events.append(denied or OrderSubmitted(intent, now))
+    return events
