@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import Path
 
 from tradingbot import __version__
 from tradingbot.app import paper_signals
-from tradingbot.app.cli.invocation import Invocation
 from tradingbot.app.console import print_text, progress_bar, show_json
 from tradingbot.app.paper_session import open_session
 from tradingbot.app.paper_status import status_of
@@ -14,12 +14,12 @@ from tradingbot.runtime.session.folder import Request, SessionFolder
 from tradingbot.runtime.session.loop import begin, obey, require_positions, run_session
 
 
-def trade_session(invocation: Invocation, folder: SessionFolder, *, as_json: bool) -> None:
+def trade_session(workspace: Path, folder: SessionFolder, *, as_json: bool) -> None:
     """Trade a session to its end, or until it is stopped."""
     settings = folder.settings()
     total = settings.stop_bar
     with (
-        open_session(folder, invocation.workspace) as session,
+        open_session(folder, workspace) as session,
         paper_signals.requests_by_signal(folder),
         progress_bar("bars") as progress,
     ):
@@ -41,16 +41,16 @@ def trade_session(invocation: Invocation, folder: SessionFolder, *, as_json: boo
         f"{document['n_orders']} orders, {document['n_fills']} fills"
     )
     if ending == "stopped":
-        invocation.print_hint(f"go on with: tradingbot paper resume {folder.name}")
+        print_text(f"go on with: tradingbot paper resume {folder.name}")
 
 
-def ask_session(invocation: Invocation, folder: SessionFolder, request: Request) -> None:
+def ask_session(workspace: Path, folder: SessionFolder, request: Request) -> None:
     """Leave a request, and do it here where no process trades the session."""
     folder.ask(request)
     if folder.is_running:
         print_text(f"{folder.name} was asked: {request.act}; see: paper status {folder.name}")
         return
-    with open_session(folder, invocation.workspace) as session:
+    with open_session(folder, workspace) as session:
         session.resume(sends=False)
         obey(session, folder, lambda: datetime.now(UTC))
         state = session.trading_state

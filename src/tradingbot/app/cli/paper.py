@@ -114,7 +114,7 @@ def start_session(  # noqa: PLR0913 - one option for each thing that a session i
         workspace,
     )
     folder = SessionFolder.create(workspace, settings)
-    trade_session(invocation, folder, as_json=as_json)
+    trade_session(invocation.workspace, folder, as_json=as_json)
 
 
 @app.command("resume")
@@ -129,7 +129,7 @@ def resume_session(context: typer.Context, name: NameArgument, as_json: JsonOpti
     folder = _open_folder(invocation, name)
     from tradingbot.app.paper_running import trade_session
 
-    trade_session(invocation, folder, as_json=as_json)
+    trade_session(invocation.workspace, folder, as_json=as_json)
 
 
 @app.command("status")
@@ -192,7 +192,7 @@ def kill_session(
     folder = _open_folder(invocation, name)
     from tradingbot.app.paper_running import ask_session
 
-    ask_session(invocation, folder, Request("kill", by, reason, flatten=flatten))
+    ask_session(invocation.workspace, folder, Request("kill", by, reason, flatten=flatten))
 
 
 @app.command("arm")
@@ -220,7 +220,7 @@ def arm_session(
     require_authorised(f"arming {name}", by, reason, frozenset(folder.authorised()))
     from tradingbot.app.paper_running import ask_session
 
-    ask_session(invocation, folder, Request("arm", by, reason, breaker=breaker))
+    ask_session(invocation.workspace, folder, Request("arm", by, reason, breaker=breaker))
 
 
 @app.command("replay")

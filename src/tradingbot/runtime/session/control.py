@@ -42,7 +42,7 @@ def kill(session: TradingSession, request: Request, at: datetime) -> None:
     """Cancel everything, sell what is held where that is asked for, and halt; it stays halted."""
     desk = session.desk
     before = session.trading_state
-    cancelled = desk.cancel_all(at)
+    cancelled = desk.cancel_all(at, keeps_exits=request.flatten)
     if session.account is not None:
         session.take_over(at)
         if request.flatten:
@@ -81,18 +81,20 @@ def arm(
 
 
 def _flatten(session: TradingSession, at: datetime) -> None:
-    """Send an order for the whole of every position, through the gate as any other."""
+    """Send an order for what no exit closes already of a position, through the gate as any."""
     approvals: list[Approval] = []
     events: list[Event] = []
     for symbol, position in session.desk.holdings.positions.items():
-        if position.is_flat:
-            continue
         side = Side.SELL if position.units > 0 else Side.BUY
+        under_way = session.desk.gate.book.working_units(symbol, side)
+        units = (abs(position.units) - under_way).quantize(_STEP)
+        if units <= 0:
+            continue
         assert session.bar is not None
         intent = OrderIntent(
             symbol,
             side,
-            abs(position.units).quantize(_STEP),
+            units,
             session.bar.closed_at,
             session.model.sha256,
             sequence=1,

@@ -166,13 +166,23 @@ class Desk:
             )
         )
 
-    def cancel_all(self, at: datetime) -> int:
-        """Ask the venue to cancel every open order, ours or not; return how many."""
-        found = self.broker.open_orders()
-        for order in found:
-            self.broker.cancel(order.client_order_id)
+    def cancel_all(self, at: datetime, *, keeps_exits: bool = False) -> int:
+        """Ask the venue to cancel every open order, ours or not; return how many.
+
+        Args:
+            at: Now.
+            keeps_exits: Leave orders of ours that only make a position smaller.
+        """
+        n_cancelled = 0
+        for found in self.broker.open_orders():
+            order = self.gate.book.orders.get(found.client_order_id)
+            held = self.holdings.units(found.symbol)
+            if keeps_exits and order is not None and order.intent.reduces(held):
+                continue
+            self.broker.cancel(found.client_order_id)
+            n_cancelled += 1
         self.withdraw_unsent(at)
-        return len(found)
+        return n_cancelled
 
     def _look_up(self, identity: str) -> bool:
         """Take over what the venue has of an order; tell whether it knows it."""

@@ -21,7 +21,6 @@ from tradingbot.domain.events.event import Event
 from tradingbot.domain.events.session import SessionStateSaved
 from tradingbot.domain.order import Order
 from tradingbot.domain.order_intent import OrderIntent
-from tradingbot.domain.plain_values import as_plain_values
 from tradingbot.domain.position import Fill
 from tradingbot.domain.trading_state import TradingState
 from tradingbot.market.account import Account, open_accounts
@@ -31,7 +30,7 @@ from tradingbot.market.bars import Bar
 from tradingbot.risk.gate import OrderDenial
 from tradingbot.runtime.approval import Approval
 from tradingbot.runtime.breaker import mark_equity, permitted_state, read_breakers
-from tradingbot.runtime.session.account_record import read_account, write_account
+from tradingbot.runtime.session.account_record import read_account
 from tradingbot.runtime.session.bars import BarFeed, MarketBar
 from tradingbot.runtime.session.clock import ExchangeHours
 from tradingbot.runtime.session.decision import Decider, Proposal
@@ -46,7 +45,7 @@ from tradingbot.runtime.session.judging import (
 from tradingbot.runtime.session.model import DecidingModel
 from tradingbot.runtime.session.settlement import batch_fills, send_nothing
 from tradingbot.runtime.session.terms import SessionTerms
-from tradingbot.runtime.session.turn_events import list_decisions, list_orders
+from tradingbot.runtime.session.turn_events import list_decisions, list_orders, write_state
 from tradingbot.runtime.session.venue import OwnVenue
 
 
@@ -279,26 +278,7 @@ class TradingSession:
     def _state(self, action: list[float] | None) -> SessionStateSaved:
         assert self.account is not None
         assert self.bar is not None
-        desk = self.desk
-        positions = {
-            symbol: position.units
-            for symbol, position in desk.holdings.positions.items()
-            if not position.is_flat
-        }
-        return SessionStateSaved(
-            self.bar.closed_at,
-            self.trading_state,
-            desk.holdings.cash_ccy,
-            Decimal(repr(float(self.account.equity.sum()))),
-            positions,
-            as_plain_values(desk.gate.breakers),
-            {
-                "bar": self.bar.number,
-                "fields": write_account(self.account),
-                "action": action,
-                "n_fills": len(desk.gate.book.fills),
-            },
-        )
+        return write_state(self.desk, self.bar, self.account, self.trading_state, action)
 
     def _decisions(self, bar: MarketBar, proposal: Proposal, judged: JudgedOrders) -> list[Event]:
         assert self.account is not None
