@@ -125,3 +125,21 @@ def test_trade_count_holds_over_a_restart(tmp_path: Path) -> None:
     again.close()
 
     assert any(reason.startswith("TRADE_COUNT: limit=2") for reason in reasons)
+
+
+def test_fills_journaled_before_a_kill_reach_the_accounts_after_it(tmp_path: Path) -> None:
+    folders = [tmp_path / name for name in ("whole", "cut")]
+    for folder in folders:
+        folder.mkdir()
+    whole = open_session(folders[0], stop=STOP).run()
+    whole.close()
+    cut = open_session(folders[1], stop=STOP).run(until=FIRST + 1)
+    killed = mock.patch.object(cut.session.decider, "decide", side_effect=KeyboardInterrupt)
+    with killed, pytest.raises(KeyboardInterrupt):  # after the settlement, before the state
+        cut.run()
+    cut.close()
+    again = open_session(folders[1], stop=STOP)
+    again.session.resume()
+    again.run().close()
+
+    assert again.session.equity_ccy == whole.session.equity_ccy
