@@ -63,14 +63,14 @@ _SIGN = "only the sign is read, and where nothing is held the other condition de
 
 EQUIVALENT = {
     "risk/order_rules.py::check_short: view.after < 0.0 → (view.after <= 0.0)": _CLOSES,
-    "risk/order_rules.py::check_position: view.after.abs() > view.units.abs() → "
-    "(view.after.abs() >= view.units.abs())": "a position of the same size is no order, or turned",
-    "risk/order_rules.py::check_position: torch.sign(view.after) * view.units → "
-    "(torch.sign(view.after) / view.units)": _SIGN,
+    "risk/order_rules.py::check_position: abs(view.after) > abs(view.units) → "
+    "(abs(view.after) >= abs(view.units))": "a position of the same size is no order, or turned",
+    "risk/order_rules.py::check_position: namespace_of(view.mark).sign(view.after) * view.units → "
+    "(namespace_of(view.mark).sign(view.after) / view.units)": _SIGN,
     "risk/order_rules.py::check_cash_reserve: view.order > 0.0 → (view.order >= 0.0)": _NOTHING,
-    "risk/rule.py::OrderView.reduces: torch.sign(self.order) * self.units → "
-    "(torch.sign(self.order) / self.units)": _SIGN,
-    "risk/rule.py::OrderView.reduces: torch.sign(self.order) * self.units < 0.0 → "
-    "(torch.sign(self.order) * self.units <= 0.0)": _NOTHING,
+    "risk/rule.py::OrderView.reduces: namespace_of(self.order).sign(self.order) * self.units → "
+    "(namespace_of(self.order).sign(self.order) / self.units)": _SIGN,
+    "risk/rule.py::OrderView.reduces: namespace_of(self.order).sign(self.order) * self.units < 0.0 "
+    "→ (namespace_of(self.order).sign(self.order) * self.units <= 0.0)": _NOTHING,
 }
 """`file::function: change` → why no test can tell it from the code."""

@@ -7,6 +7,7 @@ import contextlib
 import io
 import json
 import re
+import shlex
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
@@ -218,7 +219,7 @@ def test_examples_in_the_help_parse(words: tuple[str, ...]) -> None:
 
     assert found
     for example in found:
-        spoken, _ = take_plugins(example.split())  # as the application reads its arguments
+        spoken, _ = take_plugins(shlex.split(example))  # as the application reads its arguments
         assert tuple(spoken[1 : 1 + len(words)]) == words
         with command.make_context(words[-1], spoken[1 + len(words) :]) as context:
             assert context.command is command

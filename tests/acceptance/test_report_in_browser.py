@@ -126,7 +126,7 @@ def test_page_shows_verdict_and_key_numbers(browser: Browser, pages: Pages) -> N
         "+30.6 %",
         "buy & hold, equal weight +6.6 %",
         "97.1 %",
-        "17.3 bp",
+        "17.27 bp",
     ):
         assert known in banner
     assert browser.evaluate("document.title").startswith("GO: example-run (synthetic data)")

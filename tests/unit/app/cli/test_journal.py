@@ -9,6 +9,7 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -18,7 +19,9 @@ from tradingbot.app.cli.journal import JOURNAL_VARIABLE
 from tradingbot.runtime.journal.journal import SessionJournal
 
 PASSWORD = "pa55w0rd-Ü/x"
-ADDRESS = "postgresql://ada:pa55w0rd-%C3%9C%2Fx@127.0.0.1:1/journal?sslpassword=hidden-too-1"
+ADDRESS = (
+    f"postgresql://ada:{quote(PASSWORD, safe='')}@127.0.0.1:1/journal?sslpassword=hidden-too-1"
+)
 
 
 @pytest.fixture
