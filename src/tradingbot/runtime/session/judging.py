@@ -169,7 +169,7 @@ def _context(
         correlated_exposure_frac=_correlated(lane, intent, mark, money[1], values, market),
         account=venue.account,
         asset=desk.broker.asset(intent.symbol),
-        disconnected_s=0.0,
+        disconnected_s=desk.broker.disconnected_s(),
         clock_skew_s=venue.clock_skew_s,
         position_drift_units=venue.drift_units,
         model_is_unhealthy=False,

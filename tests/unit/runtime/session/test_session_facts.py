@@ -83,6 +83,19 @@ def test_P03_nothing_is_sent_that_the_journal_does_not_hold(tmp_path: Path) -> N
     opened.close()
 
 
+def test_B12_nothing_is_opened_while_the_venue_is_not_heard(tmp_path: Path) -> None:
+    limits = replace(WIDEST_SESSION_LIMITS, max_disconnect_s=10.0)
+    opened = open_session(tmp_path, stop=STOP, session_limits=limits)
+    with mock.patch.object(type(opened.broker), "disconnected_s", return_value=60.0):
+        opened.run(FIRST + 1)
+    orders = opened.journal.orders(NAME)
+    opened.close()
+
+    assert orders
+    assert {order.status for order in orders} == {OrderStatus.DENIED}
+    assert {(order.reason or "").split(":")[0] for order in orders} == {"BROKER_DISCONNECTED"}
+
+
 def test_B20_positions_that_differ_stop_a_session(tmp_path: Path) -> None:
     opened = open_session(tmp_path, stop=STOP).run()
     require_positions(opened.session)
