@@ -32,6 +32,7 @@ FORMATS = {
     "RunStatus": "`status.json` of a run",
     "CheckpointManifest": "`manifest.json` of a checkpoint",
     "ModelManifest": "`manifest.json` of a supervised model",
+    "BundleManifest": "`manifest.json` of a bundle",
 }
 _INTRODUCTION = f"""\
 # Versions
@@ -99,7 +100,7 @@ def python_of_lock() -> str:
 def versioned_classes() -> dict[str, type[BaseModel]]:
     """Return every model of the package that holds the version of a file format."""
     for module in pkgutil.walk_packages(tradingbot.__path__, "tradingbot."):
-        if module.name.startswith(("tradingbot.data", "tradingbot.features", "tradingbot.runs")):
+        if module.name.split(".")[1] in ("data", "features", "runs", "serving", "runtime"):
             importlib.import_module(module.name)
     importlib.import_module("tradingbot.supervised.model_manifest")
     return {
