@@ -85,6 +85,10 @@ def as_hex(actions: Tensor) -> list[str]:
     return [float(action).hex() for action in actions]
 
 
+def as_numbers(actions: list[list[str]]) -> list[list[float]]:
+    return [[float.fromhex(action) for action in bar] for bar in actions]
+
+
 @pytest.fixture(autouse=True)
 def _one_thread() -> Iterator[None]:
     before = torch.get_num_threads()
@@ -130,8 +134,10 @@ def test_run_of_version_1_acts_as_it_did(name: str) -> None:
     loaded = load_policy(VERSION_1 / name)
 
     assert loaded.checkpoint.manifest.version == 1
-    assert acted(loaded) == expected
-    assert acted_live(loaded) == expected
+    found = acted(loaded)
+    # Stored on another kind of CPU, whose matrix products may round the last bits otherwise.
+    assert np.allclose(as_numbers(found), as_numbers(expected), rtol=1e-6, atol=0.0)
+    assert acted_live(loaded) == found
     assert len({action for bar in expected for action in bar}) > 1
 
 
