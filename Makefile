@@ -14,7 +14,7 @@ help:  ## Show the verbs
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 install: $(if $(EXTRA),$(VENV)/.$(EXTRA),$(VENV)/.base)  ## Install the package; EXTRA=alpaca (yfinance, plot, folds, supervised, train, tracking, serve, trade, peers, bench, dev) adds an extra
-install-demo: $(VENV)/.plot
+install-demo: $(VENV)/.plot $(VENV)/.serve $(VENV)/.trade
 install-bench: $(VENV)/.bench
 install-dev: $(VENV)/.dev
 

@@ -8,6 +8,7 @@ import io
 import json
 import re
 import shlex
+import sys
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
@@ -18,7 +19,9 @@ import typer
 
 from acceptance.conftest import Outcome, listing
 from fixtures.short_work import shortened_work
+from tradingbot import serving
 from tradingbot.app.cli.application import build_application, run
+from tradingbot.app.cli.demo import missing_extra
 from tradingbot.app.cli.invocation import take_plugins
 from tradingbot.data.store import BarStore
 from tradingbot.features.panel import Panel
@@ -143,7 +146,7 @@ def test_demo_json_is_one_document_with_everything(demo: Demo) -> None:
 
     assert record["synthetic"] is record["ready"] is record["causal"] is True
     steps = "generate, validate, features, prove causal, stylised facts, known answers, train"
-    assert list(record["seconds"]) == [*steps.split(", "), "evaluate"]  # type: ignore[call-overload]
+    assert list(record["seconds"]) == [*steps.split(", "), "evaluate", "trade"]  # type: ignore[call-overload]
     assert record["verdict"] in ("NO-GO", "CONDITIONAL")  # what GO requires is not measured here
     assert Path(str(record["report"])).is_file()
     assert {oracle["label"] for oracle in record["oracles"]} == {"synthetic"}  # type: ignore[attr-defined]
@@ -165,8 +168,31 @@ def test_demo_trains_the_same_agents_again(demo: Demo) -> None:
 
 
 def _without_runs(files: dict[str, bytes]) -> dict[str, bytes]:
-    """Leave out training runs, each a new one, stamped with its time, and the ledger of them."""
-    return {name: bits for name, bits in files.items() if not name.startswith(("runs", "ledger"))}
+    """Leave out what is stamped with its time: runs, their ledger, models and sessions."""
+    stamped = ("runs", "ledger", "served", "sessions")
+    return {name: bits for name, bits in files.items() if not name.startswith(stamped)}
+
+
+def test_demo_trades_a_week_as_its_backtest_does(demo: Demo) -> None:
+    trading = demo.record["trading"]
+
+    assert trading["comparison"]["difference"] is None  # type: ignore[index]
+    assert trading["comparison"]["n_bars"] > 20  # type: ignore[index]
+    assert "equal to the cent" in " ".join(demo.first.out.split())
+    assert "A week on paper" in " ".join(References(demo.page).text)
+
+
+def test_demo_says_which_extra_the_week_lacks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    monkeypatch.delitem(sys.modules, "tradingbot.serving.onnx_runtime", raising=False)
+    monkeypatch.delattr(serving, "onnx_runtime", raising=False)
+
+    lacking = missing_extra()
+
+    assert lacking is not None
+    assert lacking.extra == "serve"
 
 
 def test_demo_panel_opens_through_the_gate(demo: Demo) -> None:

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from fixtures.served_runs import make_served_run
-from tradingbot.app import paper_signals
 from tradingbot.app.cli.application import run
+from tradingbot.app.paper import signals
 from tradingbot.data.ingest import ingest
 from tradingbot.data.sources.synthetic import SyntheticSource
 from tradingbot.data.store import BarStore
@@ -97,7 +97,7 @@ def test_stopped_session_goes_on_where_it_was(
             folder.ask(Request("stop", "ada", "lunch"))
 
     with monkeypatch.context() as patched:
-        patched.setattr(paper_signals, "pace_of", lambda _: wait)
+        patched.setattr(signals, "pace_of", lambda _: wait)
         half = paper.start("halves", "--unlimited", "--parts", "2")
     assert half["ending"] == "stopped"
     assert 0 < half["n_orders"] < whole["n_orders"]

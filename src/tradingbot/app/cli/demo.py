@@ -11,6 +11,7 @@ from typer import Option
 from tradingbot.app import console
 from tradingbot.app.cli.invocation import JsonOption, invocation_of
 from tradingbot.app.cli.options import choose_workspace, require_market
+from tradingbot.domain.errors import MissingExtraError
 
 if TYPE_CHECKING:
     from tradingbot.app.demo.story import DemoResult
@@ -32,14 +33,18 @@ def show_demo(
             "See: tradingbot market list."
         ),
     ] = None,
+    trade: Annotated[
+        bool, Option("--trade/--no-trade", help="Let the agents trade the last week on paper.")
+    ] = True,
     as_json: JsonOption = False,
 ) -> None:
     """The whole story: generate a market, prove features causal, train agents, judge them.
 
-    Ends in a verdict: GO where there is an edge, NO-GO where there is none. Writes the report of
-    the evaluation, and a page about market, features and training.
+    Ends in a verdict: GO where there is an edge, NO-GO where there is none. Then the agents trade
+    the last week on the built-in paper broker, beside the backtest of the same bars. Writes the
+    report of the evaluation, and a page about market, features, training and trading.
 
-    Needs the extra: plot. Takes a few minutes on two cores.
+    Needs the extras: plot; serve and trade for the week on paper. Takes a few minutes on two cores.
 
     Example: [bold]tradingbot demo[/bold]
 
@@ -57,6 +62,9 @@ def show_demo(
     section = settings.market
     require_market(section.name, section.universe, section.params)
     require_writable(workspace)
+    lacking = missing_extra() if trade else None
+    if lacking is not None:
+        console.print_note(f"The week on paper is left out: {lacking}")
     # Torch takes seconds to import: what can be refused without it is refused by now.
     from tradingbot.app.demo.page import render_demo
     from tradingbot.app.demo.story import EVALUATION_PRESET, SMALL_EVALUATION_PRESET, run_demo
@@ -73,7 +81,14 @@ def show_demo(
         if config != "demo":
             presets = (SMALL_PRESET, SMALL_EVALUATION_PRESET)
         training, evaluation = presets
-        result = run_demo(settings, workspace, announce, training=training, evaluation=evaluation)
+        result = run_demo(
+            settings,
+            workspace,
+            announce,
+            training=training,
+            evaluation=evaluation,
+            trades=trade and lacking is None,
+        )
         announce("draw the page")
         page = workspace / "reports" / f"demo-{result.dataset.id}.html"
         write_text(page, render_demo(result))
@@ -82,6 +97,16 @@ def show_demo(
     else:
         _print_summary(result, str(page))
     raise typer.Exit(0 if result.certificate and result.quality.ready else 1)
+
+
+def missing_extra() -> MissingExtraError | None:
+    """Say which extra the week on paper lacks; None where all are installed."""
+    try:
+        from tradingbot.runtime import journal  # noqa: F401 - it says which extra is missing
+        from tradingbot.serving import onnx_runtime  # noqa: F401
+    except MissingExtraError as e:
+        return e
+    return None
 
 
 def with_market(settings: PipelineConfig, name: str) -> PipelineConfig:
@@ -120,6 +145,8 @@ def _print_summary(result: DemoResult, page: str) -> None:
     if result.training is not None and result.evaluation is not None:
         rows.append(("train", _training_words(result.training)))
         rows.append(("evaluate", _evaluation_words(result.evaluation)))
+    if result.trading is not None:
+        rows.append(("trade", result.trading.words))
     console.print_table(
         "Demo (synthetic market)",
         ["step", "result", "seconds"],
@@ -167,5 +194,6 @@ def _as_record(result: DemoResult, page: str) -> dict[str, object]:
         "verdict": result.evaluation.memo.verdict if result.evaluation else None,
         "memo": result.evaluation.memo if result.evaluation else None,
         "report": str(result.evaluation.page) if result.evaluation else None,
+        "trading": result.trading,
         "page": page,
     }

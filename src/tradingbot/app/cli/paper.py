@@ -93,8 +93,8 @@ def start_session(  # noqa: PLR0913 - one option for each thing that a session i
         BarStore(workspace).open(dataset)
     bundles = [_find_model(invocation, each) for each in (model, shadow) if each is not None]
     # Torch takes seconds to import: what can be refused without it is refused by now.
-    from tradingbot.app.paper_running import trade_session
-    from tradingbot.app.paper_session import SessionRequest, plan_session
+    from tradingbot.app.paper.running import trade_session
+    from tradingbot.app.paper.session import SessionRequest, plan_session
 
     settings = plan_session(
         SessionRequest(
@@ -127,7 +127,7 @@ def resume_session(context: typer.Context, name: NameArgument, as_json: JsonOpti
     """
     invocation = invocation_of(context)
     folder = _open_folder(invocation, name)
-    from tradingbot.app.paper_running import trade_session
+    from tradingbot.app.paper.running import trade_session
 
     trade_session(invocation.workspace, folder, as_json=as_json)
 
@@ -140,7 +140,7 @@ def show_status(context: typer.Context, name: NameArgument, as_json: JsonOption 
     """
     invocation = invocation_of(context)
     folder = _open_folder(invocation, name)
-    from tradingbot.app.paper_status import status_of
+    from tradingbot.app.paper.status import status_of
 
     document = status_of(folder)
     if show_json(as_json, document):
@@ -190,7 +190,7 @@ def kill_session(
 
     invocation = invocation_of(context)
     folder = _open_folder(invocation, name)
-    from tradingbot.app.paper_running import ask_session
+    from tradingbot.app.paper.running import ask_session
 
     ask_session(invocation.workspace, folder, Request("kill", by, reason, flatten=flatten))
 
@@ -218,7 +218,7 @@ def arm_session(
     if breaker is not None:
         require_known(breaker, list(Breaker), "--breaker must be one that can trip")
     require_authorised(f"arming {name}", by, reason, frozenset(folder.authorised()))
-    from tradingbot.app.paper_running import ask_session
+    from tradingbot.app.paper.running import ask_session
 
     ask_session(invocation.workspace, folder, Request("arm", by, reason, breaker=breaker))
 
@@ -241,7 +241,7 @@ def replay_session(
     """
     invocation = invocation_of(context)
     folder = _open_folder(invocation, name)
-    from tradingbot.app.paper_session import open_session
+    from tradingbot.app.paper.session import open_session
     from tradingbot.runtime.session.verification import verify_day
 
     day: date = verify.date()

@@ -8,6 +8,7 @@ from functools import partial
 from tradingbot import __version__
 from tradingbot.app.demo.data_sections import feature_section, market_section, quality_section
 from tradingbot.app.demo.story import DemoResult
+from tradingbot.app.demo.trading import trading_section
 from tradingbot.app.demo.training import training_section
 from tradingbot.evaluation.dataset_facts import load_real_facts
 from tradingbot.evaluation.oracle.known_answers import label_of, oracle_rows
@@ -49,6 +50,7 @@ def render_demo(result: DemoResult) -> str:
                 _facts_section(result),
                 _answers_section(result),
                 _training_section(result),
+                *_trading_sections(result),
             ],
             footer=f"tradingbot {__version__} · feature spec {spec} · configuration "
             f"{result.config.config_hash[:16]}",
@@ -77,6 +79,12 @@ def _training_section(result: DemoResult) -> Section:
             tone="bad",
         )
     return training_section(result.training, title=title)
+
+
+def _trading_sections(result: DemoResult) -> list[Section]:
+    if result.trading is None:
+        return []
+    return [trading_section(result.trading, title="8 · A week on paper")]
 
 
 def _proof_section(result: DemoResult) -> Section:

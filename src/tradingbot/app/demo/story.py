@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from tradingbot.app.demo.stream_proof import prove_stream_beside
+from tradingbot.app.demo.trading import TradingDemo, run_trading_demo
 from tradingbot.app.demo.training import (
     DEMO_PRESET,
     TrainingDemo,
@@ -70,6 +71,8 @@ class DemoResult:
     """None where the panel is not proved: agents may not look at it."""
     evaluation: Evaluation | None
     """The dossier and its verdict; None where nothing was trained."""
+    trading: TradingDemo | None
+    """A week on paper; None where nothing was trained, or it is not asked for."""
     seconds: dict[str, float]
     """Step → wall time."""
 
@@ -81,8 +84,9 @@ def run_demo(
     *,
     training: str = DEMO_PRESET,
     evaluation: str = EVALUATION_PRESET,
+    trades: bool = True,
 ) -> DemoResult:
-    """Generate, check, build, prove, measure, train, evaluate; every step can be run on its own.
+    """Generate, check, build, prove, measure, train, evaluate, trade; each can be run on its own.
 
     Args:
         config: Market, splits, proof.
@@ -90,6 +94,7 @@ def run_demo(
         announce: Told of every step.
         training: Preset of the training.
         evaluation: Preset of the evaluation.
+        trades: Whether the agents trade a week on paper; needs the extras serve and trade.
     """
     steps = _DemoSteps(announce)
     name = "demo-noise" if has_no_signal(config) else f"demo-{config.market.name}"
@@ -115,7 +120,7 @@ def run_demo(
         "known answers",
         lambda progress: answer_all(cost_bps=cost_bps, rule="long_only", progress=progress),
     )
-    trained = evaluated = None
+    trained = evaluated = traded = None
     if certificate is not None:
         trained = steps.run(
             "train", lambda progress: _train(config, workspace, name, training, progress)
@@ -124,9 +129,14 @@ def run_demo(
         evaluated = steps.run(
             "evaluate", lambda progress: _evaluate(run, workspace, evaluation, jobs, progress)
         )
+        if trades:
+            judged = trained.run
+            traded = steps.run(
+                "trade", lambda progress: run_trading_demo(judged, workspace, progress)
+            )
     return DemoResult(
         config, dataset, quality, built, split, scaler, proof, certificate, facts, oracles,
-        trained, evaluated, steps.seconds,
+        trained, evaluated, traded, steps.seconds,
     )  # fmt: skip
 
 

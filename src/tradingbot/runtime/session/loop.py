@@ -77,9 +77,9 @@ def obey(session: TradingSession, folder: SessionFolder, clock: Callable[[], dat
     A request is dropped only once the journal holds its act; an act that is not allowed is an
     alert.
     """
-    goes_on, authorised = True, frozenset(folder.settings().authorised)
+    goes_on = True
     for path, request in folder.waiting():
-        at = clock()
+        at, authorised = clock(), frozenset(folder.authorised())
         try:
             goes_on = apply_request(session, request, at, authorised) and goes_on
         except (TradingError, ValueError) as e:

@@ -105,7 +105,7 @@ def plan_session(request: SessionRequest, workspace: Path) -> SessionSettings:
         timeframe=str(provenance.timeframe),
         grid=str(provenance.grid.value),
         rules=rules,
-        costs=CostProfile() if config is None else cost_profile(config.task.costs),
+        costs=_costs_of(config),
         limits=order_limits,
         session_limits=session_limits,
         venue=PaperOptions(cash, request.parts, request.latency_s),
@@ -204,6 +204,13 @@ def _config_of(workspace: Path, run: str) -> TrainConfig | None:
     except UserError:
         return None
     return config_of_mapping(found.record.config)
+
+
+def _costs_of(config: TrainConfig | None) -> CostProfile:
+    """Return the costs of the run, or the usual ones."""
+    if config is None:
+        return CostProfile()
+    return cost_profile(config.task.costs, config.task.cost_rates)
 
 
 def _rules_of(model: ServedModel, config: TrainConfig | None) -> SimulatorParams:

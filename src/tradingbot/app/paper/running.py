@@ -6,33 +6,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tradingbot import __version__
-from tradingbot.app import paper_signals
 from tradingbot.app.console import print_text, progress_bar, show_json
-from tradingbot.app.paper_session import open_session
-from tradingbot.app.paper_status import status_of
+from tradingbot.app.paper import signals
+from tradingbot.app.paper.session import open_session
+from tradingbot.app.paper.status import status_of
+from tradingbot.data.sources.source import Progress
 from tradingbot.runtime.session.folder import Request, SessionFolder
-from tradingbot.runtime.session.loop import begin, obey, require_positions, run_session
+from tradingbot.runtime.session.loop import Ending, begin, obey, require_positions, run_session
 
 
 def trade_session(workspace: Path, folder: SessionFolder, *, as_json: bool) -> None:
-    """Trade a session to its end, or until it is stopped."""
-    settings = folder.settings()
-    total = settings.stop_bar
-    with (
-        open_session(folder, workspace) as session,
-        paper_signals.requests_by_signal(folder),
-        progress_bar("bars") as progress,
-    ):
-        session.resume()
-        require_positions(session)
-        begin(session, folder, datetime.now(UTC), __version__)
-        ending = run_session(
-            session,
-            folder,
-            clock=lambda: datetime.now(UTC),
-            wait=paper_signals.pace_of(settings.speed),
-            told=lambda bar: progress(bar.number + 1, total, f"{bar.closed_at:%Y-%m-%d %H:%M}"),
-        )
+    """Trade a session to its end, or until it is stopped, and say what came of it."""
+    with progress_bar("bars") as progress, signals.requests_by_signal(folder):
+        ending = run_to_end(workspace, folder, progress)
     document = {"ending": ending, **status_of(folder)}
     if show_json(as_json, document):
         return
@@ -42,6 +28,29 @@ def trade_session(workspace: Path, folder: SessionFolder, *, as_json: bool) -> N
     )
     if ending == "stopped":
         print_text(f"go on with: tradingbot paper resume {folder.name}")
+
+
+def run_to_end(workspace: Path, folder: SessionFolder, progress: Progress) -> Ending:
+    """Trade a session until its bars end or a person stops it.
+
+    Args:
+        workspace: Where its bars are.
+        folder: New, or of a session that goes on.
+        progress: Told of every bar.
+    """
+    settings = folder.settings()
+    total = settings.stop_bar
+    with open_session(folder, workspace) as session:
+        session.resume()
+        require_positions(session)
+        begin(session, folder, datetime.now(UTC), __version__)
+        return run_session(
+            session,
+            folder,
+            clock=lambda: datetime.now(UTC),
+            wait=signals.pace_of(settings.speed),
+            told=lambda bar: progress(bar.number + 1, total, f"{bar.closed_at:%Y-%m-%d %H:%M}"),
+        )
 
 
 def ask_session(workspace: Path, folder: SessionFolder, request: Request) -> None:

@@ -1,0 +1,1 @@
+"""Sessions on paper: put together, run, shown, compared with a backtest."""
