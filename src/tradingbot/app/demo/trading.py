@@ -28,7 +28,7 @@ class TradingDemo:
 
     @property
     def words(self) -> str:
-        """What came of it, in one line."""
+        """The result, in one line."""
         found = self.comparison
         session, backtest = found.equity_ccy
         equal = "equal to the cent" if found.is_equal_to_the_cent else f"NOT {found.difference}"

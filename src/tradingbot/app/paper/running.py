@@ -16,7 +16,7 @@ from tradingbot.runtime.session.loop import Ending, begin, obey, require_positio
 
 
 def trade_session(workspace: Path, folder: SessionFolder, *, as_json: bool) -> None:
-    """Trade a session to its end, or until it is stopped, and say what came of it."""
+    """Trade a session to its end, or until it is stopped, and tell its result."""
     with progress_bar("bars") as progress, signals.requests_by_signal(folder):
         ending = run_to_end(workspace, folder, progress)
     document = {"ending": ending, **status_of(folder)}
