@@ -30,6 +30,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "ppo": {"rollout_steps": 8, "n_epochs": 2, "minibatch": 16},
     "sac": {"buffer_size": 256, "warm_up": 8, "batch_size": 8, "steps_per_update": 8},
     "direct": {"chunk_bars": 8},
+    "es": {"population": 4, "bars": 8},
 }
 """Settings that make an update short; a learner without a line here runs with its own."""
 DRAWS_NOTHING = ("direct", page_learner.NAME)
@@ -115,7 +116,9 @@ def test_metrics_and_experience_have_the_agreed_shapes(name: str, pooling: Pooli
         assert part.shape[1:] == (N_AGENTS, N_ENVS)
     assert experience.terms.shape[1:] == (N_AGENTS, N_ENVS)
     assert learner.updates == 1
-    assert learner.steps == len(experience.reward) * N_ENVS
+    made = learner_spec(name).steps_of_update(learner.config)  # type: ignore[attr-defined]
+    assert learner.steps == made * N_ENVS
+    assert made % len(experience.reward) == 0  # a population's members are not all laid out
 
 
 def test_same_seed_gives_the_same_bits_and_another_seed_others(name: str) -> None:

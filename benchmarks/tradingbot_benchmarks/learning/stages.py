@@ -8,5 +8,6 @@ STAGES = (
     "ppo_143x100k",
     "embed_143x2y",
     "growth",
+    "es_vs_processes",
 )
 """In the order in which they are measured; each gives the record of its name, `growth` several."""

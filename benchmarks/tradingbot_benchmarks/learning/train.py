@@ -24,6 +24,8 @@ from tradingbot.networks.encoders.catalogue import ENCODER_PRESETS
 from tradingbot.networks.view import TableView
 from tradingbot_benchmarks.learning.encoder import FULL as FULL_ENCODER
 from tradingbot_benchmarks.learning.encoder import EncoderScale, embedding_record
+from tradingbot_benchmarks.learning.evolution import TINY as TINY_EVOLUTION
+from tradingbot_benchmarks.learning.evolution import EvolutionSize, es_vs_processes
 from tradingbot_benchmarks.learning.ppo.quality import Race, TimeToQuality, compare_time_to_quality
 from tradingbot_benchmarks.learning.ppo.reference import PPOSetting, measure_speed
 from tradingbot_benchmarks.learning.sac.quality import CONFIG, Judge, sac_vs_sb3_to_quality
@@ -60,11 +62,22 @@ class TrainScale:
     encoder: EncoderScale
     sac_blocks: int
     """Timed turns of SAC."""
+    evolution: EvolutionSize
     compiled: bool
 
 
 FULL = TrainScale(
-    32, 32, 600.0, 143, 100_000, 180.0, (1, 10, 100, 143, 300, 1000), FULL_ENCODER, 5, True
+    compared_agents=32,
+    quality_agents=32,
+    quality_limit_s=600.0,
+    agents=143,
+    steps_per_agent=100_000,
+    training_limit_s=180.0,
+    growth=(1, 10, 100, 143, 300, 1000),
+    encoder=FULL_ENCODER,
+    sac_blocks=5,
+    evolution=EvolutionSize(),
+    compiled=True,
 )
 QUICK = replace(
     FULL,
@@ -90,6 +103,7 @@ TINY = replace(
         FULL_ENCODER, encoder=ENCODER_PRESETS["tiny"], preset="tiny", symbols=2, bars=256
     ),
     sac_blocks=1,
+    evolution=TINY_EVOLUTION,
 )
 """So small that figures mean nothing: for tests."""
 
@@ -120,6 +134,7 @@ def measure_training(
         "ppo_143x100k": ("s", lambda: [ppo_whole(scale)]),
         "embed_143x2y": ("s", lambda: [embedding_record(scale.encoder)]),
         "growth": ("steps/s", lambda: growth(scale)),
+        "es_vs_processes": ("s", lambda: [es_vs_processes(scale.evolution)]),
     }
     stages = [name for name in STAGES if name in only]
     for number, name in enumerate(stages):

@@ -50,7 +50,9 @@ def squashed_layout(
         prefix: What the names of the actor's tensors begin with.
         kind: Of numbers in a box: `sigmoid` of one output each, or `tanh` of a mean.
     """
-    n_outputs = n_numbers(action) if kind == "sigmoid" else n_policy_outputs(action)
+    n_outputs = n_policy_outputs(action)
+    if kind == "sigmoid" and not action.n_actions:
+        n_outputs = n_numbers(action)
     kind = "softmax" if action.kind == "simplex" else kind
     gain = getattr(config, "squash_gain", 1.0)
     squash = Squash(kind, gain, action.low, action.high, config.act_levels)

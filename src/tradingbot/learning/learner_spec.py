@@ -54,7 +54,7 @@ class LearnerSpec:
     action_kinds: tuple[ActionKind, ...]
     """Kinds of actions it can learn."""
     steps_per_update: str
-    """Field of `config`: steps of each environment in one update."""
+    """Field or property of `config`: steps of each environment in one update."""
     warm_up: str = ""
     """Field of `config`: steps per agent before anything is learned; empty: none."""
     segment_bars: str = ""
@@ -71,6 +71,8 @@ class LearnerSpec:
     """(config) → whether it learns from the task's reward; false where another objective is set."""
     takes_auxiliary: bool = False
     """Whether `build` takes `auxiliary`, a loss beside its own of an encoder that learns too."""
+    trains_encoder: bool = True
+    """Whether an encoder can learn with it; else `encoder.trainable` is refused."""
     differentiates: bool = False
     """Whether it follows gradients through the task's step, whose reward must have some."""
     measured: Callable[[Pooling], MeasuredSettings] | None = None
@@ -88,7 +90,8 @@ class LearnerSpec:
         known = {field.name for field in dataclasses.fields(self.config)}
         named = (self.steps_per_update, self.warm_up, self.segment_bars)
         for field in named if not self.critic_prefix else (*named, "critic"):
-            if field not in {*known, ""} or not self.steps_per_update:
+            computed = isinstance(getattr(self.config, field, None), property)
+            if not (computed or field in {*known, ""}) or not self.steps_per_update:
                 rule = f"settings of learner {self.name} must have the field its spec names"
                 remedy = f"Name one of: {', '.join(sorted(known))}"
                 raise ConfigError(rule, was=repr(field), remedy=remedy)

@@ -131,7 +131,8 @@ class Task(Protocol):
 
     A task whose steps carry durations, discounts, episode numbers or goals says so in an attribute
     `carries`, a `learning.task.TransitionExtras`; without it they carry none. A task that has more
-    to tell of its state has a method `metrics(state)`; see `task_metrics`.
+    to tell of its state has a method `metrics(state)`; see `task_metrics`. One whose environments
+    can be played several times over has a method `repeated(times)`; see `repeat_task`.
     """
 
     agent_names: tuple[str, ...]
@@ -226,3 +227,26 @@ def transition_discount(
     if own is not None:
         return own
     return discount if duration is None else discount**duration
+
+
+def repeat_task(task: Task, times: int) -> Task:
+    """Return a task with the same environments so many times over: number m · B + b is b's twin.
+
+    Twins that are in the same state and do the same see the same for good.
+
+    Raises:
+        ConfigError: If the task cannot.
+    """
+    repeated = getattr(task, "repeated", None)
+    if repeated is None:
+        rule = "a task must repeat its environments to be played by a population"
+        remedy = "Give it a method repeated(times), or use a learner without a population"
+        raise ConfigError(rule, was=type(task).__name__, remedy=remedy)
+    made: Task = repeated(times)
+    return made
+
+
+def repeat_lanes(part: Tensor, n_agents: int, times: int) -> Tensor:
+    """Lay what environments have, (…, N · B), out for that many twins, (…, N · times · B)."""
+    by_agent = part.unflatten(-1, (n_agents, 1, -1))
+    return by_agent.expand(*by_agent.shape[:-2], times, by_agent.shape[-1]).flatten(-3)

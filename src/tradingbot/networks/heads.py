@@ -21,11 +21,12 @@ from torch.nn import functional
 from tradingbot.networks.head_config import HeadConfig
 from tradingbot.networks.initialisation import draw_weight
 
-_ACTIVATIONS: Mapping[str, Callable[[Tensor], Tensor]] = {
+ACTIVATIONS: Mapping[str, Callable[[Tensor], Tensor]] = {
     "tanh": torch.tanh,
     "relu": functional.relu,
     "gelu": functional.gelu,
 }
+"""Nonlinearities of hidden layers by name."""
 _HIDDEN_GAIN = 2.0**0.5
 
 
@@ -81,7 +82,7 @@ class StackedHead(nn.Module):
 
     def features(self, x: Tensor) -> Tensor:
         """Return the last hidden layer, (N, B, H)."""
-        activation = _ACTIVATIONS[self.config.activation]
+        activation = ACTIVATIONS[self.config.activation]
         # Lists: a slice of a `ParameterList` is a module, and making one costs more than a layer.
         for weight, bias in zip([*self.weights][:-1], [*self.biases][:-1], strict=True):
             x = activation(_affine(x, weight, bias))

@@ -222,6 +222,9 @@ class TrainConfig(ConfigSection):
             rule = "encoder.transfer_from must stand with an encoder, was preset row"
             raise KeyConflict(rule, "encoder.transfer_from", "encoder.preset")
         learns = encoder.trainable and encoder.preset != "row"
+        if learns and not spec.trains_encoder:
+            rule = f"encoder.trainable must be false where {spec.name} learns"
+            raise KeyConflict(f"{rule}, was true", "encoder.trainable", "learner.name")
         if learns and spec.segment_bars:
             steps, length = spec.steps_of_update(settings), getattr(settings, spec.segment_bars)
             if steps % length:

@@ -53,7 +53,14 @@ SAC: Options = {
     "learner.sac.learning_rate": 0.01,
 }
 DIRECT: Options = {"learner.direct.actor.hidden": [6], "learner.direct.chunk_bars": 8}
-LEARNERS = {"ppo": PPO, "sac": SAC, "direct": DIRECT}
+ES: Options = {
+    "learner.name": "es",
+    "learner.es.actor.hidden": [6],
+    "learner.es.population": 8,
+    "learner.es.bars": 8,
+    "learner.es.sigma": 0.2,
+}
+LEARNERS = {"ppo": PPO, "sac": SAC, "direct": DIRECT, "es": ES}
 DISCRETE: Options = PPO | {"task.rules.action.space": "discrete"}
 CONTINUOUS: Options = {"task.rules.action.space": "continuous"}
 SHORT: Options = CONTINUOUS | {"task.rules.limits.allow_short": True}
@@ -242,6 +249,7 @@ CHANGES: dict[str, tuple[Any, Options]] = {
     "learner.sac.encoder_rate": (1.0, SAC | LEARNING_ENCODER),
     "learner.sac.buffer_size": (16, SAC),
     "learner.direct.noise": (0.5, DIRECT),
+    "learner.es.elites": (1.0, ES),
     # guards
     "guards.kept_updates": (70, PPO),
     "guards.window": (64, PPO),
@@ -279,6 +287,7 @@ CANNOT_SHOW: dict[str, str] = {
     "cloning.enabled": "clones or does not: tests/unit/training/test_preparation.py",
     "validation.shrink": "judged at the end of a run: tests/unit/training/test_session.py",
     "pretraining.mixed_precision": "bfloat16 is for a GPU: tests/unit/learning/pretraining",
+    "learner.es.members_at_once": "the same in less memory: tests/unit/learning/es",
     "seed": "root of every stream: tests/unit/app/cli/test_train.py",
     "device": "needs another device: tests/unit/training/test_setup.py",
     "threads": "order of sums: docs/how_to/train.md",
@@ -303,6 +312,7 @@ AREAS: tuple[tuple[str, Measure, Options], ...] = (
     ("cloning.", effects.cloning, CLONED),
     ("learner.ppo.", effects.learning, PPO),
     ("learner.sac.", effects.learning, SAC),
+    ("learner.es.", effects.learning, ES),
     ("learner.", effects.learning, DIRECT),
     ("budget.n_envs", effects.learning, DIRECT),
     ("budget.recency", effects.drawn_starts, {}),

@@ -28,7 +28,7 @@ from tradingbot.envs.curriculum.env import CurriculumConfig, Progress, stage_cos
 from tradingbot.envs.population.layout import market_table
 from tradingbot.envs.population.task import PopulationTask
 from tradingbot.envs.world import FloatArray, World
-from tradingbot.learning.task import TaskState, TaskStep
+from tradingbot.learning.task import TaskState, TaskStep, repeat_lanes
 from tradingbot.market.account import Account, select
 from tradingbot.market.advance import advance
 from tradingbot.market.bars import tensor_market
@@ -110,6 +110,16 @@ class CurriculumTask(PopulationTask):
     def own_bars(self) -> PopulationTask:
         """The run's own bars, without generated markets."""
         return self._own
+
+    def repeated(self, times: int) -> CurriculumTask:
+        """Return a task with the same environments so many times over; see `repeat_task`.
+
+        Episodes of all of them count for their agent's progress.
+        """
+        task = super().repeated(times)
+        assert isinstance(task, CurriculumTask)
+        task._agent = repeat_lanes(self._agent, len(self.agent_names), times)
+        return task
 
     def metrics(self, state: TaskState) -> dict[str, Tensor]:
         """Tell where agents stand, (N,) each: see docs/environments/curriculum.md."""

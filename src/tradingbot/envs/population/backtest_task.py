@@ -10,7 +10,8 @@ import torch
 from numpy.typing import NDArray
 
 from tradingbot.envs.config import EnvConfig
-from tradingbot.envs.population.task import PopulationTask, require_bars
+from tradingbot.envs.population.layout import require_bars
+from tradingbot.envs.population.task import PopulationTask
 from tradingbot.envs.starting import first_ready_bar
 from tradingbot.envs.world import World, require_world
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from tradingbot.domain.action import Action
+from tradingbot.domain.errors import DataError
 from tradingbot.envs.population.exact_step import exact_step
 from tradingbot.envs.world import World
 from tradingbot.learning.task import ActionSpec
@@ -118,3 +119,15 @@ def neutral_targets(
     has_bar = (market.stale_bars(row) == 0).view(action.shape)
     neutral = neutralise(action, together & has_bar, rules.neutral_gross_frac)
     return torch.where(together, neutral, 0.0)
+
+
+def require_bars(world: World, first_bar: int, last_bar: int) -> None:
+    """Refuse bars that are not in a world, or in another order.
+
+    Raises:
+        DataError: Saying which.
+    """
+    if not 0 <= first_bar < last_bar < world.n_bars:
+        rule = "a task's bars must be in the world, the first before the last"
+        where = f"{world.n_bars} bars, {world.label}"
+        raise DataError(rule, was=f"{first_bar} … {last_bar}", where=where)

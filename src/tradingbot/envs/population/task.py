@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from tradingbot.domain.action import Action
-from tradingbot.domain.errors import ConfigError, DataError, require_known
+from tradingbot.domain.errors import ConfigError, require_known
 from tradingbot.envs.config import EnvConfig, start_mask
 from tradingbot.envs.population.exact_step import exact_step
 from tradingbot.envs.population.layout import (
@@ -25,10 +25,17 @@ from tradingbot.envs.population.layout import (
     market_table,
     may_compile,
     neutral_targets,
+    require_bars,
     turnover_of,
 )
 from tradingbot.envs.world import World, require_world
-from tradingbot.learning.task import Observation, TaskState, TaskStep, TransitionExtras
+from tradingbot.learning.task import (
+    Observation,
+    TaskState,
+    TaskStep,
+    TransitionExtras,
+    repeat_lanes,
+)
 from tradingbot.market.bars import tensor_market
 from tradingbot.market.compiled import (
     PackedStep,
@@ -166,6 +173,14 @@ class PopulationTask:
         task._lay_out(possible)
         return task
 
+    def repeated(self, times: int) -> PopulationTask:
+        """Return a task with the same environments so many times over; see `repeat_task`."""
+        task, n_agents = copy.copy(self), len(self.agent_names)
+        task.n_envs = self.n_envs * times
+        offset, key = (repeat_lanes(part, n_agents, times) for part in self.starts[1:])
+        task._step_from(self.starts._replace(offset=offset, key=key))
+        return task
+
     def begin(self) -> tuple[TaskState, Observation]:
         """Open every environment at its first episode."""
         state = self._open()
@@ -274,15 +289,3 @@ class PopulationTask:
     def _allowed(self, codes: Tensor) -> Tensor:
         """Lay (A, N · B) out as (N, B, A)."""
         return codes.T.reshape(len(self.agent_names), self.n_envs, len(codes))
-
-
-def require_bars(world: World, first_bar: int, last_bar: int) -> None:
-    """Refuse bars that are not in a world, or in another order.
-
-    Raises:
-        DataError: Saying which.
-    """
-    if not 0 <= first_bar < last_bar < world.n_bars:
-        rule = "a task's bars must be in the world, the first before the last"
-        where = f"{world.n_bars} bars, {world.label}"
-        raise DataError(rule, was=f"{first_bar} … {last_bar}", where=where)

@@ -1,0 +1,1 @@
+"""Evolution strategies of N agents at once; see docs/algorithms/es.md."""

@@ -1,0 +1,166 @@
+"""A population as one more axis: equal to members one by one, and it learns."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import Tensor
+
+from fixtures.toy_tasks import ClockTask, SignalTask
+from tradingbot.domain.errors import ConfigError
+from tradingbot.envs import synthetic_world
+from tradingbot.envs.curriculum.task import CurriculumTask
+from tradingbot.envs.population import PopulationTask
+from tradingbot.evaluation.rollout import sleeve_config
+from tradingbot.learning.es.config import ESConfig
+from tradingbot.learning.es.evolution import AgentScales
+from tradingbot.learning.es.learner import ES
+from tradingbot.learning.es.loss import distinct_share
+from tradingbot.learning.es.members import member_outputs, play_members
+from tradingbot.learning.es.perturbation import mirrored_members
+from tradingbot.learning.playing import play
+from tradingbot.learning.task import Observation, repeat_task
+from tradingbot.market.curriculum.settings import CurriculumSettings
+from tradingbot.market.curriculum.stages import STAGES, PassRule
+from tradingbot.networks.head_config import HeadConfig, Pooling
+from tradingbot.networks.heads import StackedHead
+from tradingbot.networks.view import TableView
+
+SMALL = ESConfig(actor=HeadConfig(hidden=(6,)), population=8, bars=8, sigma=0.1)
+
+
+def trading_task(n_envs: int, episode_bars: int) -> PopulationTask:
+    config = sleeve_config()
+    rules = replace(config.rules, episode=replace(config.rules.episode, episode_bars=episode_bars))
+    world = synthetic_world(n_bars=400)
+    return PopulationTask(world, replace(config, rules=rules), n_envs=n_envs, seed=2)
+
+
+def one_by_one(learner: ES, seeds: list[int]) -> Tensor:
+    """Play every member by itself, with a head of its own; return (P, N) mean rewards."""
+    actor, found = learner._actor, []
+    kept = {name: tensor.clone() for name, tensor in actor.state_dict().items()}
+    state = learner.task.begin()[0]
+    for seed in seeds:
+        for sign in (1.0, -1.0):
+            generator = torch.Generator().manual_seed(seed)
+            for name, parameter in actor.named_parameters():
+                noise = torch.randn(parameter.shape, generator=generator)
+                parameter.data.copy_(kept[name] + sign * learner.config.sigma * noise)
+            found.append(played(learner, state))
+            actor.load_state_dict(kept)
+    return torch.stack(found)
+
+
+def played(learner: ES, state: tuple[Tensor, ...]) -> Tensor:
+    seen, earned = learner.task.observe(state), 0.0
+    for _ in range(learner.config.bars):
+        step = learner.task.step(state, learner.act(seen))
+        state, seen, earned = step.state, step.observation, earned + step.reward
+    return (earned / learner.config.bars).mean(-1)
+
+
+@pytest.mark.parametrize("pooling", ["partial", "pooled", "independent"])
+@pytest.mark.parametrize("at_once", [0, 4])
+def test_population_earns_what_its_members_earn_one_by_one(pooling: Pooling, at_once: int) -> None:
+    config = replace(
+        SMALL, actor=HeadConfig(hidden=(6, 5), pooling=pooling), members_at_once=at_once
+    )
+    task = SignalTask(3, 4)
+    learner = ES(task, TableView(task.table), config, seed=1)
+    seeds, scales = [11, 12, 13, 14], AgentScales(torch.ones(3), torch.ones(3))
+
+    found = learner._evolution.fitness(
+        task, task.begin()[0], learner._see, learner._choose, scales, seeds
+    )
+
+    assert found.std(0).min() > 1e-4
+    torch.testing.assert_close(found.float(), one_by_one(learner, seeds), rtol=1e-5, atol=1e-6)
+
+
+def test_members_of_a_trading_task_play_the_bars_of_the_mean() -> None:
+    task = trading_task(n_envs=3, episode_bars=40)
+    wide = repeat_task(task, 4)
+    wealth = play(task, lambda seen: torch.full(seen.row.shape, 0.5), 60).reward.mean((0, 2))
+
+    def act(seen: Observation) -> Tensor:
+        shares = torch.tensor([0.0, 0.5, 0.5, 1.0]).repeat_interleave(3)
+        return shares.expand(seen.row.shape)
+
+    found = play_members(wide, task.begin()[0], 60, act, 4)
+
+    torch.testing.assert_close(found[1].float(), wealth, rtol=1e-5, atol=1e-7)
+    assert distinct_share(found).tolist() == [0.75] * 4
+    assert found[0].abs().max() == 0.0
+
+
+def test_population_of_a_curriculum_passes_its_stages() -> None:
+    own = trading_task(n_envs=2, episode_bars=6)
+    easy = replace(STAGES[0], min_sharpe=-100.0, min_win_rate_frac=0.0, min_trades=0)
+    settings = CurriculumSettings(
+        stages=(easy, easy), rule=PassRule(4, 2, 0.5), markets_per_stage=1
+    )
+    task = CurriculumTask(own, settings)
+    learner = ES(task, TableView(task.table), replace(SMALL, bars=14), seed=1)
+
+    learner.update()
+    learner.update()
+
+    assert learner.task_metrics()["curriculum/stage"].tolist() == [2.0] * 4
+
+
+def test_signal_is_learned_in_a_few_generations() -> None:
+    task = SignalTask(2, 8, kappa=0.6, opposed=True)
+    config = replace(SMALL, population=32, bars=32, act_levels=2)
+    learner = ES(task, TableView(task.table), config, seed=1)
+    before = play(task, learner.act, 64).reward.mean()
+
+    for _ in range(40):
+        learner.update()
+
+    after = play(task, learner.act, 64).reward.mean()
+    assert after > before + 0.1, (before, after)
+    assert after > 0.15
+
+
+def test_population_without_differences_moves_nothing_but_by_decay() -> None:
+    task = ClockTask("truncated", length=4, n_agents=2)
+    task.repeated = lambda times: _widened(task, times)  # type: ignore[attr-defined]
+    config = replace(SMALL, weight_decay=0.0)
+    learner = ES(task, TableView(task.table), config, seed=1)
+    before = [parameter.clone() for parameter in learner._actor.parameters()]
+
+    metrics = learner.update().metrics
+
+    assert metrics["population/distinct_share"].tolist() == [1 / 8, 1 / 8]
+    assert all(torch.equal(a, b) for a, b in zip(before, learner._actor.parameters(), strict=True))
+
+
+def _widened(task: ClockTask, times: int) -> ClockTask:
+    wide = ClockTask("truncated", length=4, n_agents=2)
+    wide.n_envs = task.n_envs * times
+    return wide
+
+
+def test_task_that_cannot_be_repeated_is_refused() -> None:
+    task = ClockTask("truncated")
+
+    with pytest.raises(ConfigError, match="repeat its environments"):
+        ES(task, TableView(task.table), SMALL, seed=1)
+
+
+def test_member_outputs_are_those_of_a_head_with_its_weights() -> None:
+    head = StackedHead(2, 3, 2, HeadConfig(hidden=(4,), pooling="partial"), torch.Generator())
+    weights = {name: p.detach() for name, p in head.named_parameters()}
+    scales = dict.fromkeys(weights, torch.tensor(0.3))
+    members = mirrored_members(weights, scales, [5])
+    inputs = torch.randn(2, 2 * 3, 3, generator=torch.Generator().manual_seed(1))
+
+    found = member_outputs(head, members, inputs).detach()
+
+    for place in range(2):
+        head.load_state_dict({name: tensor[place] for name, tensor in members.items()})
+        here = slice(3 * place, 3 * place + 3)
+        torch.testing.assert_close(found[:, here], head(inputs[:, here]).detach())
