@@ -248,5 +248,5 @@ def repeat_task(task: Task, times: int) -> Task:
 
 def repeat_lanes(part: Tensor, n_agents: int, times: int) -> Tensor:
     """Lay what environments have, (…, N · B), out for that many twins, (…, N · times · B)."""
-    by_agent = part.unflatten(-1, (n_agents, 1, -1))
+    by_agent = part.view(*part.shape[:-1], n_agents, 1, -1)
     return by_agent.expand(*by_agent.shape[:-2], times, by_agent.shape[-1]).flatten(-3)

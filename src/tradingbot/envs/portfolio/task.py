@@ -19,8 +19,8 @@ from torch import Tensor
 from tradingbot.domain.errors import ConfigError, DataError
 from tradingbot.domain.symbol import PORTFOLIO
 from tradingbot.envs.config import EnvConfig, start_mask
-from tradingbot.envs.population.layout import market_table
-from tradingbot.envs.population.task import PRIVATE_NAMES, require_bars
+from tradingbot.envs.population.layout import market_table, require_bars
+from tradingbot.envs.population.task import PRIVATE_NAMES
 from tradingbot.envs.portfolio.accounting import Rebalanced, SleeveMoves, rebalance, sleeve_moves
 from tradingbot.envs.portfolio.env import PORTFOLIO_HIGH, PORTFOLIO_LOW, on_simplex, read_answer
 from tradingbot.envs.world import World, require_world

@@ -128,7 +128,10 @@ class Evolution(Resumable):
             set_rate(group, rate)
         self._optimiser.step()
         self._head.zero_grad(set_to_none=True)
-        return torch.linalg.vector_norm(torch.stack(torch._foreach_norm([*gradients.values()])))
+        norm: Tensor = torch.linalg.vector_norm(
+            torch.stack(torch._foreach_norm([*gradients.values()]))
+        )
+        return norm
 
     def member(self, seed: int, sigma: Tensor) -> dict[str, Tensor]:
         """Return the weights of one variation, (1, …) each; `sigma` (N,) as in `AgentScales`."""

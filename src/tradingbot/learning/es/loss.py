@@ -5,7 +5,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-
 _PARTS = 2.0**20
 """Of the largest result, to which results are rounded: the last bits of a sum depend on where in a
 tensor it stands, and members that did the same must come out the same."""

@@ -30,7 +30,7 @@ def member_outputs(head: StackedHead, members: Weights, inputs: Tensor) -> Tenso
         (N, M · B, O).
     """
     n_members, n_agents = len(members["weights.0"]), len(inputs)
-    x = inputs.unflatten(1, (n_members, -1)).transpose(0, 1)  # (M, N, B, I)
+    x = inputs.view(n_agents, n_members, -1, inputs.shape[-1]).transpose(0, 1)  # (M, N, B, I)
     last = len(head.weights) - 1
     activate = ACTIVATIONS[head.config.activation]
     for layer in range(last + 1):
@@ -46,19 +46,20 @@ def member_outputs(head: StackedHead, members: Weights, inputs: Tensor) -> Tenso
 def _mixtures(head: StackedHead, members: Weights) -> Tensor:
     """Mix the directions of each member's agents, (M, N, H, O)."""
     count = head.config.n_directions
-    directions = members["directions"].unflatten(-1, (count, head.n_outputs))
+    shared = members["directions"]
+    directions = shared.view(*shared.shape[:-1], count, head.n_outputs)
     return torch.einsum("mnk,mhko->mnho", members["deviations"], directions)
 
 
 def _affine(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """Return x (M, N, B, I) times weight (M, I, O) or (M, N, I, O), plus bias."""
+    shape = (*x.shape[:3], weight.shape[-1])
     if weight.dim() == 3:
-        return torch.baddbmm(bias[:, None], x.flatten(1, 2), weight).unflatten(1, x.shape[1:3])
+        return torch.baddbmm(bias[:, None], x.flatten(1, 2), weight).view(shape)
     if bias.dim() == 2:  # shared by agents whose weights are not
         return x @ weight + bias[:, None, None]
-    return torch.baddbmm(bias.flatten(0, 1), x.flatten(0, 1), weight.flatten(0, 1)).unflatten(
-        0, x.shape[:2]
-    )
+    parts = (part.flatten(0, 1) for part in (bias, x, weight))
+    return torch.baddbmm(*parts).view(shape)
 
 
 @torch.no_grad()
@@ -82,4 +83,4 @@ def play_members(
         step = task.step(state, act(seen))
         state, seen = step.state, step.observation
         earned += step.reward
-    return earned.unflatten(1, (n_members, -1)).mean(-1).T / n_bars
+    return earned.view(n_agents, n_members, -1).mean(-1).T / n_bars
