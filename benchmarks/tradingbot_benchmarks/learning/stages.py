@@ -7,6 +7,8 @@ STAGES = (
     "sac_vs_sb3_to_quality",
     "ppo_143x100k",
     "embed_143x2y",
+    "her_sample_ms",
+    "her_success_gain",
     "growth",
     "es_vs_processes",
 )

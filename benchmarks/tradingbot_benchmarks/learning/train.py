@@ -26,6 +26,7 @@ from tradingbot_benchmarks.learning.encoder import FULL as FULL_ENCODER
 from tradingbot_benchmarks.learning.encoder import EncoderScale, embedding_record
 from tradingbot_benchmarks.learning.evolution import TINY as TINY_EVOLUTION
 from tradingbot_benchmarks.learning.evolution import EvolutionSize, es_vs_processes
+from tradingbot_benchmarks.learning.hindsight.measure import hindsight_gain, sampling
 from tradingbot_benchmarks.learning.ppo.quality import Race, TimeToQuality, compare_time_to_quality
 from tradingbot_benchmarks.learning.ppo.reference import PPOSetting, measure_speed
 from tradingbot_benchmarks.learning.sac.quality import CONFIG, Judge, sac_vs_sb3_to_quality
@@ -64,6 +65,12 @@ class TrainScale:
     """Timed turns of SAC."""
     evolution: EvolutionSize
     compiled: bool
+    hindsight_kept: int = 200_000
+    """Transitions of each agent in the replay that hindsight draws from."""
+    hindsight_steps: int = 6_000
+    """Of each agent, on the problem that needs hindsight."""
+    hindsight_with_sb3: bool = True
+    """Train SB3's HER beside it: three minutes."""
 
 
 FULL = TrainScale(
@@ -89,6 +96,7 @@ QUICK = replace(
     encoder=replace(FULL_ENCODER, symbols=8),
     sac_blocks=2,
     compiled=False,
+    hindsight_with_sb3=False,
 )
 TINY = replace(
     QUICK,
@@ -104,6 +112,8 @@ TINY = replace(
     ),
     sac_blocks=1,
     evolution=TINY_EVOLUTION,
+    hindsight_kept=1_600,
+    hindsight_steps=600,
 )
 """So small that figures mean nothing: for tests."""
 
@@ -133,6 +143,11 @@ def measure_training(
         "sac_vs_sb3_to_quality": ("s", lambda: [sac_to_quality(scale)]),
         "ppo_143x100k": ("s", lambda: [ppo_whole(scale)]),
         "embed_143x2y": ("s", lambda: [embedding_record(scale.encoder)]),
+        "her_sample_ms": ("ms", lambda: [sampling(10, scale.hindsight_kept)]),
+        "her_success_gain": (
+            "fraction",
+            lambda: [hindsight_gain(3, scale.hindsight_steps, with_sb3=scale.hindsight_with_sb3)],
+        ),
         "growth": ("steps/s", lambda: growth(scale)),
         "es_vs_processes": ("s", lambda: [es_vs_processes(scale.evolution)]),
     }

@@ -157,7 +157,9 @@ class GoalEnv(gym.Env[GoalObservation, Any]):
         reward = float(self.compute_reward(self._achieved, self._desired, info))
         info["trading_terms"] = info["reward_terms"]
         info["reward_terms"] = {"goal": reward}
-        info["is_success"] = bool(meets_goal(self._achieved, self._desired))
+        info["is_success"] = bool(
+            meets_goal(self._achieved, self._desired, self.goals.tolerance_frac)
+        )
         return self._observation(row), reward, terminated, truncated, info
 
     def compute_reward(

@@ -7,7 +7,7 @@ for a number: cursor and count are tensors.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -15,6 +15,8 @@ from torch import Tensor, nn
 from tradingbot.learning.task import Observation, TaskStep, TransitionExtras, delivered
 
 _NOTHING = TransitionExtras()
+GoalStrategy = Literal["future", "episode", "random"]
+"""Where a goal in hindsight is taken from; see `Replay.sample_with_other`."""
 
 
 class Transitions(NamedTuple):
@@ -42,6 +44,8 @@ class Transitions(NamedTuple):
     """(N, M, G) what was aimed for, where it was asked for."""
     episode: Tensor | None = None
     """(N, M) int64, number of the environment's episode, where it was asked for."""
+    achieved: Tensor | None = None
+    """(N, M, G) what was reached by the end of the step, where it was asked for."""
 
 
 def transitions_of(
@@ -64,6 +68,7 @@ def transitions_of(
         discount=delivered(step, "discount") if extras.discount else None,
         goal=delivered(step, "goal") if extras.n_goal else None,
         episode=delivered(step, "episode") if extras.episode else None,
+        achieved=delivered(step, "achieved") if extras.achieved else None,
     )
 
 
@@ -83,6 +88,11 @@ class Replay(nn.Module):
     """(1,) int64, slot that is written next."""
     count: Tensor
     """(1,) int64, slots that are filled."""
+    spans: Tensor
+    """(N, slots, B, 2) int32, where episode numbers are kept: slots written so far when an episode
+    began, and when its newest step was written; at its number modulo slots."""
+    written: Tensor
+    """(1,) int64, slots written so far, where episode numbers are kept."""
 
     def __init__(
         self,
@@ -114,12 +124,17 @@ class Replay(nn.Module):
         self._widths = (
             *(n_private, n_private, max(n_components, 1), 1, 1),
             *(int(extras.duration), int(extras.discount), extras.n_goal),
+            extras.n_goal * int(extras.achieved),
         )
         n_rows, width = 2 + extras.episode, sum(self._widths)
         self.register_buffer("rows", torch.zeros(*shape, n_rows, dtype=torch.int32, device=device))
         self.register_buffer("numbers", torch.zeros(*shape, width, device=device))
         self.register_buffer("cursor", torch.zeros(1, dtype=torch.int64, device=device))
         self.register_buffer("count", torch.zeros(1, dtype=torch.int64, device=device))
+        if extras.episode:
+            spans = torch.zeros(*shape, 2, dtype=torch.int32, device=device)
+            self.register_buffer("spans", spans)
+            self.register_buffer("written", torch.zeros(1, dtype=torch.int64, device=device))
         first = torch.arange(n_agents, device=device)[:, None] * (self.n_slots * n_envs)
         self.register_buffer("first", first, persistent=False)
 
@@ -144,8 +159,10 @@ class Replay(nn.Module):
             vectors.append(step.action)
         else:
             single.insert(0, step.action)
-        goal = [] if step.goal is None else [step.goal]
+        goal = [part for part in (step.goal, step.achieved) if part is not None]
         numbers = torch.cat([*vectors, torch.stack(single, dim=-1), *goal], dim=-1)
+        if step.episode is not None:
+            self._span(step.episode)
         self.rows.index_copy_(1, self.cursor, rows[:, None])
         self.numbers.index_copy_(1, self.cursor, numbers[:, None].to(self.numbers.dtype))
         self.cursor.add_(1).remainder_(self.n_slots)
@@ -160,30 +177,32 @@ class Replay(nn.Module):
         return self._take(self._draw_places(n_samples, generator))
 
     @torch.no_grad()
-    def sample_with_later(
-        self, n_samples: int, generator: torch.Generator, *, horizon: int
+    def sample_with_other(
+        self, n_samples: int, generator: torch.Generator, *, strategy: GoalStrategy
     ) -> tuple[Transitions, Transitions]:
-        """Draw transitions (N, M, …), and with each a later one of its episode, or itself.
+        """Draw transitions (N, M, …), and with each another one of the same agent.
 
-        The later one is uniform over those of the same episode that are kept, `horizon` steps ahead
-        at most: what was reached there is a goal that hindsight can put in place of the one that
-        was aimed for. Episode numbers must be kept.
+        What was reached in the other one is a goal that hindsight can put in place of the one that
+        was aimed for. It is uniform over what is kept: of the same episode from this step on
+        (`future`), of the same episode (`episode`), or of everything (`random`). Episode numbers
+        must be kept; one look-up each, however long episodes are.
         """
         place = self._draw_places(n_samples, generator)
+        if strategy == "random":
+            return self._take(place), self._take(self._draw_places(n_samples, generator))
         n_envs = self.rows.shape[2]
-        slot = (place - self.first) // n_envs
-        ahead = torch.arange(horizon + 1, device=place.device)
-        # Steps that were made after a slot; the newest stands before the cursor.
-        newer = torch.remainder(self.cursor - 1 - slot, self.n_slots)
-        later = torch.remainder(slot[..., None] + ahead, self.n_slots)
-        places = place[..., None] + (later - slot[..., None]) * n_envs
-        episode = _gather(self.rows[..., 2:], places.flatten(1)).view(places.shape)
-        same = (episode == episode[..., :1]) & (ahead <= newer[..., None])
-        # Episodes do not come back: those ahead are the first of the row.
-        count = same.sum(-1)
+        slot = torch.div(place - self.first, n_envs, rounding_mode="floor")
+        # When a slot was written, counted in slots; the newest stands before the cursor.
+        made = self.written - 1 - torch.remainder(self.cursor - 1 - slot, self.n_slots)
+        number = torch.remainder(_gather(self.rows[..., 2:], place)[..., 0], self.n_slots)
+        span = _gather(self.spans, place + (number - slot) * n_envs).long()
+        oldest = torch.maximum(span[..., 0], self.written - self.count)
+        begin = made if strategy == "future" else oldest
         share = torch.rand(place.shape, generator=generator, device=place.device)
-        step = (share * count).long()
-        return self._take(place), self._take(places.gather(-1, step[..., None]).squeeze(-1))
+        count = span[..., 1] - begin + 1
+        chosen = begin + torch.minimum((share * count).long(), count - 1)
+        other = torch.remainder(chosen, self.n_slots)
+        return self._take(place), self._take(place + (other - slot) * n_envs)
 
     @torch.no_grad()
     def episode(self, agent: int, env: int, number: int) -> Transitions:
@@ -200,6 +219,19 @@ class Replay(nn.Module):
         inside = slots[self.rows[agent, slots, env, 2] == number]
         return self._take(self.first[agent] + inside[None] * self.rows.shape[2] + env)
 
+    def _span(self, episode: Tensor) -> None:
+        """Count the slot that is about to be written to the span of its episode, (N, B)."""
+        n_agents, _, n_envs, _ = self.rows.shape
+        env = torch.arange(n_envs, device=episode.device)
+        place = self.first + torch.remainder(episode, self.n_slots) * n_envs + env
+        flat, newest = self.spans.view(-1, 2), torch.remainder(self.cursor - 1, self.n_slots)
+        before = self.rows[..., 2:].index_select(1, newest)[:, 0, :, 0]
+        goes_on = (before == episode) & (self.written > 0)
+        now = self.written.to(torch.int32).expand(n_agents, n_envs)
+        begun = torch.where(goes_on, flat[place.reshape(-1), 0].view(place.shape), now)
+        flat[place.reshape(-1)] = torch.stack([begun, now], dim=-1).view(-1, 2)
+        self.written.add_(1)
+
     def _draw_places(self, n_samples: int, generator: torch.Generator) -> Tensor:
         """Draw flat places (N, M); as doubles: 24 bits would favour some of 100 k places."""
         n_agents, _, n_envs, _ = self.rows.shape
@@ -211,9 +243,9 @@ class Replay(nn.Module):
     def _take(self, place: Tensor) -> Transitions:
         """Return the transitions (N, M, …) at flat places (N, M)."""
         rows, numbers = _gather(self.rows, place).long(), _gather(self.numbers, place)
-        private, final_private, action, reward, continues, duration, discount, goal = torch.split(
-            numbers, list(self._widths), dim=-1
-        )
+        parts = torch.split(numbers, list(self._widths), dim=-1)
+        private, final_private, action, reward, continues, *others = parts
+        duration, discount, goal, achieved = others
         extras = self.extras
         return Transitions(
             rows[..., 0],
@@ -227,6 +259,7 @@ class Replay(nn.Module):
             discount=discount.squeeze(-1) if extras.discount else None,
             goal=goal if extras.n_goal else None,
             episode=rows[..., 2] if extras.episode else None,
+            achieved=achieved if extras.achieved else None,
         )
 
 

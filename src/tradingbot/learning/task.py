@@ -118,9 +118,13 @@ class TaskStep(NamedTuple):
     """(N, B) what the value of the final observation counts for, in [0, 1], instead of the
     learner's own discount per step; None: the learner's."""
     episode: Tensor | None = None
-    """(N, B) int64, number of the environment's episode that the step belongs to, rising."""
+    """(N, B) int64, number of the environment's episode that the step belongs to; each is one
+    higher than the one before."""
     goal: Tensor | None = None
     """(N, B, G) what was aimed for."""
+    achieved: Tensor | None = None
+    """(N, B, G) what was reached by the end of the step, before any reset: as a goal, it would be
+    met there."""
     turnover: Tensor | None = None
     """(N, B) value that changed hands, of what the environment was worth before; −1 in the step
     that ends an episode."""
@@ -184,6 +188,8 @@ class TransitionExtras(CheckedFields):
     """Value that changed hands."""
     n_goal: int = bounded(0, ">= 0")
     """G, numbers of a goal; 0: there is none."""
+    achieved: bool = False
+    """What was reached, as a goal of G numbers: what hindsight aims for afterwards."""
     terms: bool = False
     """Reward terms of every step; every task delivers them, rollouts keep only their sum else."""
 

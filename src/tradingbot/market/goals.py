@@ -13,7 +13,7 @@ from tradingbot.domain.checks import CheckedFields, bounded, require
 if TYPE_CHECKING:
     from torch import Tensor
 
-GoalReward = Literal["sparse", "dense"]
+GoalReward = Literal["sparse", "dense", "partial"]
 GOAL_INPUTS = ("goal_return", "goal_drawdown", "goal_return_missing", "goal_drawdown_left")
 """What agents see of a goal: `AskedGoal.inputs`."""
 GOAL_INPUT_BOUND = 2.0
@@ -30,7 +30,13 @@ class GoalRules(CheckedFields):
     """Desired max drawdown is drawn uniformly from here: at most that much."""
     reward: GoalReward = "sparse"
     """`sparse`: 0 where the goal is met now, else −1. `dense`: minus what is missing, each part in
-    units of its range's upper end, −1 at the least."""
+    units of its range's upper end, −1 at the least. `partial`: 0 where the goal is met now, else
+    minus what is missing in units of `credit_range_frac`: credit of 1 − gap ÷ 5 %, less 1."""
+    tolerance_frac: float = bounded(0.0, "[0, 1]")
+    """Return that may be missing, and drawdown that may be too deep, where a goal still counts as
+    met."""
+    credit_range_frac: float = bounded(0.05, "(0, 10]")
+    """What must be missing for no credit at all, with the reward `partial`."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -97,15 +103,21 @@ def goal_inputs(
     ]
 
 
-def meets_goal(achieved: Any, desired: Any) -> Any:
+def meets_goal(achieved: Any, desired: Any, tolerance_frac: float = 0.0) -> Any:
     """Say where a goal (…, 2) is met: enough return, not too much drawdown; equality is enough."""
-    return (achieved[..., 0] >= desired[..., 0]) & (achieved[..., 1] <= desired[..., 1])
+    enough = achieved[..., 0] >= desired[..., 0] - tolerance_frac
+    return enough & (achieved[..., 1] <= desired[..., 1] + tolerance_frac)
 
 
 def goal_reward(rules: GoalRules, achieved: Any, desired: Any) -> Any:
     """Reward what was achieved (…, 2) against what was desired (…, 2); (…,) in [−1, 0]."""
+    missed = ~meets_goal(achieved, desired, rules.tolerance_frac)
     if rules.reward == "sparse":
-        return 0.0 - 1.0 * ~meets_goal(achieved, desired)
-    missing = (desired[..., 0] - achieved[..., 0]).clip(0.0) / rules.return_range_frac[1]
-    excess = (achieved[..., 1] - desired[..., 1]).clip(0.0) / rules.drawdown_range_frac[1]
-    return 0.0 - (missing + excess).clip(None, 1.0)
+        return 0.0 - 1.0 * missed
+    units = rules.return_range_frac[1], rules.drawdown_range_frac[1]
+    if rules.reward == "partial":
+        units = rules.credit_range_frac, rules.credit_range_frac
+    missing = (desired[..., 0] - achieved[..., 0]).clip(0.0) / units[0]
+    excess = (achieved[..., 1] - desired[..., 1]).clip(0.0) / units[1]
+    graded = 0.0 - (missing + excess).clip(None, 1.0)
+    return graded * missed if rules.reward == "partial" else graded

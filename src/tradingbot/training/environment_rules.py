@@ -32,6 +32,13 @@ def environment_rules(
         features: Name of the set.
     """
     kind = environment.kind
+    hindsight = getattr(learner.settings, "hindsight", None)
+    yield (
+        hindsight is None or hindsight.strategy == "off" or kind == "goal",
+        f"learner.{learner.name}.hindsight.strategy must be off outside environment goal: there is "
+        f"no goal to relabel, was {getattr(hindsight, 'strategy', None)} in {kind}",
+        (f"learner.{learner.name}.hindsight.strategy",),
+    )
     yield (
         action.neutral_gross_frac == 0.0 or kind == "population",
         "task.rules.action.neutral_gross_frac must be 0 outside environment population, whose "

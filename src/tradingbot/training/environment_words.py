@@ -52,5 +52,5 @@ def describe_goal(asked: GoalSettings, parts: Sequence[PartPerformance] = ()) ->
 def _share(asked: GoalSettings, part: PartPerformance) -> str:
     achieved = np.array([(row.total_return_frac, row.max_drawdown_frac) for row in part.agents])
     desired = np.array([asked.asked_return_frac, asked.asked_drawdown_frac])
-    met = int(meets_goal(achieved, desired).sum())
+    met = int(meets_goal(achieved, desired, asked.tolerance_frac).sum())
     return f"{met} of {len(achieved)} episodes ({met / len(achieved):.0%})"

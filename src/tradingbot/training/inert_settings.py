@@ -17,6 +17,7 @@ from tradingbot.domain.errors import ConfigError, join_choices
 from tradingbot.learning.catalogue import known_learners, learner_spec
 from tradingbot.learning.direct.config import DEVIATIONS_OF_BEFORE, DirectConfig
 from tradingbot.learning.ppo.config import PPOConfig
+from tradingbot.learning.sac.config import SACConfig
 from tradingbot.training.config import TrainConfig
 
 
@@ -57,6 +58,11 @@ def _space(config: TrainConfig) -> str:
 
 def _ppo(config: TrainConfig) -> PPOConfig:
     found: PPOConfig = getattr(config.learner, "ppo")  # noqa: B009 - sections are no fields
+    return found
+
+
+def _sac(config: TrainConfig) -> SACConfig:
+    found: SACConfig = getattr(config.learner, "sac")  # noqa: B009 - sections are no fields
     return found
 
 
@@ -193,6 +199,21 @@ CONDITIONS: tuple[Condition, ...] = (
         tuple(f"learner.direct.{key}" for key in ("deviation_penalty", *DEVIATIONS_OF_BEFORE)),
         lambda config: _direct(config).actor.pooling == "partial",
         _says("learner.direct.actor.pooling must be partial"),
+    ),
+    Condition(
+        ("learner.sac.hindsight.strategy",),
+        lambda config: config.environment.kind == "goal",
+        lambda config: f"environment.kind must be goal, is {config.environment.kind}",
+    ),
+    Condition(
+        ("learner.sac.hindsight.n_goals",),
+        lambda config: _sac(config).hindsight.strategy != "off",
+        _says("learner.sac.hindsight.strategy must not be off"),
+    ),
+    Condition(
+        ("environment.goal.credit_range_frac",),
+        lambda config: config.environment.goal.reward == "partial",
+        _says("environment.goal.reward must be partial"),
     ),
     Condition(
         ("environment.curriculum.levels", "environment.curriculum.difficulty."),

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from tradingbot.domain.plain_values import as_plain_values
 from tradingbot.learning.direct.config import DEVIATIONS_OF_BEFORE
+from tradingbot.learning.hindsight_config import HindsightConfig
 from tradingbot.learning.pretraining.config import AuxiliaryLossConfig
 
 _LATER_TASK = ("cost_rates", "reward_weights", "reward_options")
@@ -18,6 +19,9 @@ LATER_SETTINGS: Mapping[str, object] = {
     "validation.factor": "equal_weight",
     "auxiliary": as_plain_values(AuxiliaryLossConfig()),
     **{f"learner.direct.{key}": value for key, value in DEVIATIONS_OF_BEFORE.items()},
+    "environment.goal.tolerance_frac": 0.0,
+    "environment.goal.credit_range_frac": 0.05,
+    "learner.sac.hindsight": as_plain_values(HindsightConfig()),
     "learner.ppo.entropy.decay": 1.0,
     "learner.ppo.entropy.warm_up": 0,
 }

@@ -79,7 +79,7 @@ def test_episode_that_missed_its_goal_reaches_what_it_reached() -> None:
 def test_later_transitions_are_of_the_same_episode_and_all_of_them_occur(n_steps: int) -> None:
     replay, generator = filled(n_steps), torch.Generator().manual_seed(1)
 
-    now, later = replay.sample_with_later(4_000, generator, horizon=LENGTH)
+    now, later = replay.sample_with_other(4_000, generator, strategy="future")
 
     assert now.episode is not None
     assert torch.equal(now.episode, later.episode)
@@ -96,7 +96,8 @@ def test_later_transitions_are_of_the_same_episode_and_all_of_them_occur(n_steps
 
 
 def test_hindsight_by_batches_pays_where_the_goal_is_reached() -> None:
-    now, later = filled(20).sample_with_later(500, torch.Generator().manual_seed(2), horizon=LENGTH)
+    draws = torch.Generator().manual_seed(2)
+    now, later = filled(20).sample_with_other(500, draws, strategy="future")
     achieved = later.final_private[..., :1]
 
     relabelled = relabel_goals(now, achieved, reached, shown=slice(1, 2))

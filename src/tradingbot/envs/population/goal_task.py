@@ -11,7 +11,9 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from tradingbot.domain.errors import ConfigError
 from tradingbot.envs.population.task import PRIVATE_NAMES, PopulationTask
+from tradingbot.learning.replay import Transitions, relabel_goals
 from tradingbot.learning.task import Observation, TaskState, TaskStep
 from tradingbot.market.compiled import PackedStep
 from tradingbot.market.episodes import mix
@@ -40,7 +42,7 @@ class GoalTask(PopulationTask):
     drawdown so far, and whether the last finished episode met its goal (1, 0; −1 before one).
     """
 
-    carries = replace(PopulationTask.carries, n_goal=2)
+    carries = replace(PopulationTask.carries, n_goal=2, achieved=True)
 
     def __init__(
         self, task: PopulationTask, settings: GoalSettings, asked: AskedGoal | None = None
@@ -97,7 +99,8 @@ class GoalTask(PopulationTask):
         achieved = torch.stack([final[_RETURN], torch.maximum(goal[2], final[_DRAWDOWN])], -1)
         desired = goal[:2].T
         reward = self._by_agent(goal_reward(self.settings, achieved, desired).float())
-        met = torch.where(ended, meets_goal(achieved, desired).to(goal.dtype), goal[3])
+        is_met = meets_goal(achieved, desired, self.settings.tolerance_frac)
+        met = torch.where(ended, is_met.to(goal.dtype), goal[3])
         drawn = self._draw(made.account.episode) if self.resets else goal[:2]
         again = ended & self.resets
         after = torch.stack(
@@ -116,7 +119,45 @@ class GoalTask(PopulationTask):
             reward=reward,
             terms=reward[None],
             goal=self._by_agent(goal[:2]).movedim(0, -1),
+            achieved=self._by_agent(achieved.T.detach().float()).movedim(0, -1),
         )
+
+    def require_relabelling(self) -> None:
+        """Refuse hindsight where agents do not see what they have: goals are shown beside it.
+
+        Raises:
+            ConfigError: Naming the private number that is missing.
+        """
+        for name in (PRIVATE_NAMES[_RETURN], PRIVATE_NAMES[_DRAWDOWN]):
+            if name not in self._account_names:
+                raise ConfigError(
+                    "agents must see their return and drawdown for goals to be relabelled",
+                    was=f"no {name} among {', '.join(self._account_names)}",
+                    where="task.private",
+                    remedy=f"Add {name} to task.private, or leave task.private out",
+                )
+
+    def relabel(self, transitions: Transitions, goal: Tensor) -> Transitions:
+        """Return transitions (N, M, …) as if `goal` (N, M, 2) had been aimed for.
+
+        What agents see of the goal and what they are paid become those of the other goal.
+        """
+
+        def shown(private: Tensor) -> Tensor:
+            names = (PRIVATE_NAMES[_RETURN], PRIVATE_NAMES[_DRAWDOWN])
+            now = [private[..., self._account_names.index(name)] for name in names]
+            inputs = goal_inputs((goal[..., 0], goal[..., 1]), (now[0], now[1]), self._units)
+            own = private[..., : len(self._account_names)]
+            return torch.cat([own, torch.stack(inputs, -1)], -1)
+
+        seen = transitions._replace(
+            private=shown(transitions.private), final_private=shown(transitions.final_private)
+        )
+        return relabel_goals(seen, goal, self._reward_of)
+
+    def _reward_of(self, transitions: Transitions) -> Tensor:
+        reward: Tensor = goal_reward(self.settings, transitions.achieved, transitions.goal)
+        return reward.float()
 
     def _inputs(self, goal: Tensor, numbers: Tensor) -> list[Tensor]:
         """Return what is seen of goals (4, N · B) by accounts with private numbers (18, N · B)."""

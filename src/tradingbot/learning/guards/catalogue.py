@@ -1,11 +1,12 @@
 """Every rule of the flight recorder, the gravest first."""
 
 from tradingbot.learning.guards.detector import Detector
-from tradingbot.learning.guards.detectors import activity, exploration, stability
+from tradingbot.learning.guards.detectors import activity, aims, exploration, stability
 
 RULES: tuple[Detector, ...] = (
     *(stability.NotFinite(), stability.RewardExplodes(), stability.GradientExplodes()),
     *(exploration.OneAction(), exploration.LowEntropy(), exploration.LivesOnNoise()),
     *(activity.AllHold(), activity.NotExecuted(), activity.Repeats(), stability.DeadCritic()),
     *(exploration.EntropyFalls(), activity.FewTrades(), stability.OneTerm()),
+    *(aims.OneOption(), aims.GoalsMissed()),
 )

@@ -132,6 +132,13 @@ class GuardConfig:
     square is critical."""
     gradient_floor: float = bounded(1.0, "[0, inf)")
     """Gradient norm below which growth does not matter."""
+    goal_success: float = bounded(0.02, "[0, 1]")
+    """Share of episodes that met their goal up to which goals count as never reached, for
+    `term_patience` updates in a row."""
+    one_option: float = bounded(0.60, "[0, 1]")
+    """Share of steps under one option that is a warning …"""
+    one_option_critical: float = bounded(0.90, "[0, 1]")
+    """… and critical."""
     interventions: InterventionConfig = field(default_factory=InterventionConfig)
 
     def __post_init__(self) -> None:
@@ -144,7 +151,7 @@ class GuardConfig:
             critical = f"{name}_critical"
             in_order = getattr(self, critical) <= getattr(self, name)
             require(in_order, f"{name} must not lie below {critical}", self)
-        for name in ("one_action", "unexecuted"):
+        for name in ("one_action", "unexecuted", "one_option"):
             critical = f"{name}_critical"
             in_order = getattr(self, name) <= getattr(self, critical)
             require(in_order, f"{name} must not exceed {critical}", self)

@@ -69,6 +69,9 @@ _REPORTED = (
     Measure("loss/policy", "loss", "loss of the policy"),
     Measure("loss/value", "loss", "loss of the critic"),
     Measure("loss/bad_losses", "count", "losses and norms that are NaN or infinite"),
+    Measure("goal/success", "share", "environments whose last finished episode met its goal"),
+    Measure("options/largest", "number", "option under which most steps were made"),
+    Measure("options/largest_share", "share", "its share of the update's steps"),
     Measure("update/skipped", "count", "steps of the optimiser that the learner refused"),
     Measure(
         "market/turnover", "of equity per bar", "traded value, mean over steps within episodes"
@@ -85,6 +88,7 @@ class Names(NamedTuple):
     agents: tuple[str, ...]
     bins: tuple[str, ...]
     terms: tuple[str, ...]
+    options: tuple[str, ...] = ()
 
 
 def names_of(task: Task) -> Names:
@@ -98,7 +102,8 @@ def names_of(task: Task) -> Names:
         bins = task.code_names
     else:
         bins = tuple(f"action {code}" for code in range(action.n_actions))
-    return Names(task.agent_names, bins, task.term_names)
+    options: tuple[str, ...] = getattr(getattr(task, "options", None), "names", ())
+    return Names(task.agent_names, bins, task.term_names, options)
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,10 @@ _GRADIENT = ("gradient_norm", "grad/norm")
 """Parts of the names under which learners report gradient norms before clipping."""
 
 
+_TAKEN = ("goal/success", "options/largest", "options/largest_share")
+"""What tasks with goals and learners with options tell, taken as it is."""
+
+
 class Runs(NamedTuple):
     """Trades in a row that each environment is in the middle of."""
 
@@ -157,6 +161,7 @@ def measure_metrics(metrics: Metrics, n_agents: int, device: torch.device) -> di
         "loss/policy": taken("loss/policy"),
         "loss/value": taken("loss/value"),
         "loss/bad_losses": bad,
+        **{name: taken(name) for name in _TAKEN},
         "update/skipped": taken("update/skipped").nan_to_num(0.0),
     }
 

@@ -23,6 +23,7 @@ from tradingbot.learning.learner import Learner, Update
 from tradingbot.learning.learner_state import Resumable, name_parts
 from tradingbot.learning.playing import PlayResult, count_actions, play
 from tradingbot.learning.task import Observation, Task, idle_action
+from tradingbot.learning.task_learner import TaskLearner
 
 _PLACE = {name: place for place, name in enumerate(MEASURE_NAMES)}
 _CURES = {rule.code: rule.cure for rule in RULES}
@@ -103,6 +104,8 @@ class FlightRecorder(Resumable):
         every, played = self.config.probe_every, None
         if every and (learner.updates % every == 0 or bool(self._idle_reward.isnan().any())):
             played = play(self.task, learner.act, self.config.probe_steps)
+        if isinstance(learner, TaskLearner):  # what the task tells, such as goals that were met
+            update = update._replace(metrics=update.metrics | learner.task_metrics())
         return self.record(
             update, updates=learner.updates, steps=learner.steps, played=played, sound=sound
         )

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tradingbot.domain.checks import CheckedFields, bounded
+from tradingbot.learning.hindsight_config import HindsightConfig
 from tradingbot.learning.schedules import Schedule, constant
 from tradingbot.networks.head_config import HeadConfig
 from tradingbot.networks.precision import Precision
@@ -63,6 +64,8 @@ class SACConfig(CheckedFields):
     """Of actor and critics; L2, as Adam adds it to the gradient."""
     gradient_clip: float = bounded(0.0, ">= 0")
     """Largest norm of the gradients of actor and of critics, of all agents; 0 does not clip."""
+    hindsight: HindsightConfig = field(default_factory=HindsightConfig)
+    """Learn from steps towards a goal as if they had aimed at what they reached; off by default."""
     precision: Precision = "float32"
     """Of matrix products in gradient steps; losses and weights are float32 always."""
     act_levels: int = bounded(0, "0 or >= 2")

@@ -7,6 +7,8 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
+from tradingbot.domain.errors import ConfigError
+from tradingbot.learning.hindsight import Hindsight
 from tradingbot.learning.learner import Metrics
 from tradingbot.learning.learner_state import Part
 from tradingbot.learning.replay import Replay, Transitions, transitions_of
@@ -57,9 +59,20 @@ class TransitionMemory:
     def __init__(
         self, task: Task, config: SACConfig, reward_transform: RewardTransform | None
     ) -> None:
-        """Reserve all memory on the task's device."""
+        """Reserve all memory on the task's device.
+
+        Raises:
+            ConfigError: If goals are to be relabelled, and there are none or rewards are changed.
+        """
         self._config, self._transform = config, reward_transform
-        self._extras = replace(extras_of(task), episode=False, n_goal=0, terms=False)
+        self._hindsight = None
+        self._extras = replace(
+            extras_of(task), episode=False, n_goal=0, achieved=False, terms=False
+        )
+        if config.hindsight.strategy != "off":
+            _require_paid_rewards(reward_transform)
+            self._hindsight = Hindsight(task, config.hindsight)
+            self._extras = replace(extras_of(task), terms=False)
         n_agents, device = len(task.agent_names), task.table.device
         sizes, n_components = (n_agents, task.n_envs, task.n_private), task.action.n_components
         capacity, extras = config.buffer_size, self._extras
@@ -93,7 +106,10 @@ class TransitionMemory:
 
         Where transitions have durations, their discounts are γ to the power of those.
         """
-        sampled = self.replay.sample(n_samples, generator)
+        if self._hindsight is None:
+            sampled = self.replay.sample(n_samples, generator)
+        else:
+            sampled = self._hindsight.sample(self.replay, n_samples, generator)
         if self._config.scale_rewards:
             scaled = sampled.reward / self.reward_scale.deviation()[:, None]
             sampled = sampled._replace(reward=scaled)
@@ -107,3 +123,13 @@ class TransitionMemory:
             "reward_scale": self.reward_scale,
             **transform_parts(self._transform),
         }
+
+
+def _require_paid_rewards(transform: RewardTransform | None) -> None:
+    """Refuse to relabel rewards that were changed: what a goal pays is known, the rest is not."""
+    if transform is not None:
+        raise ConfigError(
+            "rewards must be learned from as they are paid where goals are relabelled",
+            was=type(transform).__name__,
+            remedy="Set hindsight.strategy to off, or leave the reward transform out",
+        )

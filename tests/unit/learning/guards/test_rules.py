@@ -83,6 +83,13 @@ def test_sound_history_breaks_no_rule() -> None:
         ("ONE_TERM", {"rollout/largest_term_share": 0.91}, WARNING),
         ("ONE_TERM", {"rollout/largest_term_share": 0.91, "rollout/active_terms": 2.0}, INFO),
         ("ONE_TERM", {"rollout/largest_term_share": 1.0, "rollout/active_terms": 1.0}, None),
+        ("GOALS_MISSED", {"goal/success": 0.02}, WARNING),
+        ("GOALS_MISSED", {"goal/success": 0.03}, None),
+        ("GOALS_MISSED", {}, None),  # without goals nothing is known of them
+        ("ONE_OPTION", {"options/largest_share": 0.60, "options/largest": 0.0}, None),
+        ("ONE_OPTION", {"options/largest_share": 0.61, "options/largest": 0.0}, WARNING),
+        ("ONE_OPTION", {"options/largest_share": 0.91, "options/largest": 0.0}, CRITICAL),
+        ("ONE_OPTION", {}, None),
         ("DEAD_CRITIC", {"value/explained_variance": 0.0}, None),
         ("DEAD_CRITIC", {"value/explained_variance": -0.01}, WARNING),
         ("DEAD_CRITIC", {"value/explained_variance": -0.5}, WARNING),
@@ -161,6 +168,7 @@ def test_noise_is_told_in_the_words_people_know() -> None:
         ("LIVES_ON_NOISE", {"eval/largest_share": 0.99, "eval/share_in_sampling": 0.1}, 11),
         ("DEAD_CRITIC", {"value/explained_variance": -1.0}, 10),
         ("ONE_TERM", {"rollout/largest_term_share": 0.95}, 10),
+        ("GOALS_MISSED", {"goal/success": 0.0}, 10),
         ("NOT_FINITE", {"rollout/bad_rewards": 1.0}, 1),
         ("REWARD_EXPLODES", {"rollout/reward_scale": 6.0}, 2),
         ("GRADIENT_EXPLODES", {"loss/gradient_norm": 11.0}, 3),
@@ -338,6 +346,12 @@ def test_window_that_the_buffer_cannot_fill_is_judged_when_the_buffer_is_full() 
         ("REPEATS", {"rollout/repeat_share": 0.9}, "90 % of its steps repeat a trade more than 5"),
         ("ONE_TERM", {"rollout/largest_term_share": 0.95}, "95 % of its reward is the term pnl"),
         ("DEAD_CRITIC", {"value/explained_variance": -1.0}, "the critic explains -1.00 of"),
+        ("GOALS_MISSED", {"goal/success": 0.01}, "1 % of its episodes end at their goal (limit 2"),
+        (
+            "ONE_OPTION",
+            {"options/largest_share": 0.97, "options/largest": 1.0},
+            "97 % of its steps are made under the option wait (limit 60 %)",
+        ),
         (
             "NOT_EXECUTED",
             {

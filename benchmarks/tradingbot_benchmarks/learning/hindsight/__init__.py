@@ -1,0 +1,1 @@
+"""Hindsight replay against plain SAC and Stable-Baselines3, on a problem that needs it."""

@@ -1,0 +1,67 @@
+"""Hindsight replay: steps that missed their goal are learned from as if they had aimed elsewhere.
+
+Of every k + 1 transitions of a batch, k get a goal that was reached: by a later step of the same
+episode, by any step of it, or by any step at all (Andrychowicz et al. 2017, arXiv:1707.01495).
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from tradingbot.domain.errors import ConfigError
+from tradingbot.learning.hindsight_config import HindsightConfig
+from tradingbot.learning.replay import Replay, Transitions
+from tradingbot.learning.task import Task, extras_of
+
+
+class GoalRelabelling(Protocol):
+    """A task whose transitions can be seen as if another goal had been aimed for."""
+
+    def require_relabelling(self) -> None:
+        """Refuse where what agents see does not suffice.
+
+        Raises:
+            ConfigError: Saying what is missing.
+        """
+
+    def relabel(self, transitions: Transitions, goal: Tensor) -> Transitions:
+        """Return transitions (N, M, …) with a goal (N, M, G): what is seen of it, what it pays."""
+
+
+class Hindsight:
+    """Draws batches of which a share has other goals."""
+
+    def __init__(self, task: Task, config: HindsightConfig) -> None:
+        """Take a task with goals.
+
+        Raises:
+            ConfigError: If the task has none, or what agents see does not suffice.
+        """
+        carries = extras_of(task)
+        relabels = hasattr(task, "relabel") and carries.achieved and carries.episode
+        if not relabels or config.strategy == "off":
+            raise ConfigError(
+                "hindsight must have goals to relabel",
+                was=f"{type(task).__name__} with strategy {config.strategy}",
+                remedy="Train in environment.kind goal, or set hindsight.strategy to off",
+            )
+        self._task: GoalRelabelling = task  # type: ignore[assignment]
+        self._task.require_relabelling()
+        self._config = config
+
+    def sample(self, replay: Replay, n_samples: int, generator: torch.Generator) -> Transitions:
+        """Draw transitions (N, M, …), the first of them with goals that were reached.
+
+        Places are drawn one by one, so that it does not matter which of a batch they are.
+        """
+        strategy = self._config.strategy
+        assert strategy != "off"
+        drawn, other = replay.sample_with_other(n_samples, generator, strategy=strategy)
+        assert drawn.goal is not None
+        assert other.achieved is not None
+        n_other = round(self._config.ratio * n_samples)
+        goal = torch.cat([other.achieved[:, :n_other], drawn.goal[:, n_other:]], dim=1)
+        return self._task.relabel(drawn, goal)
