@@ -6,10 +6,12 @@ from collections.abc import Mapping
 
 from tradingbot.domain.plain_values import as_plain_values
 from tradingbot.learning.direct.config import DEVIATIONS_OF_BEFORE
+from tradingbot.learning.guards.config import GuardConfig
 from tradingbot.learning.hindsight_config import HindsightConfig
 from tradingbot.learning.pretraining.config import AuxiliaryLossConfig
 
 _LATER_TASK = ("cost_rates", "reward_weights", "reward_options")
+_LATER_GUARDS = ("goal_success", "one_option", "one_option_critical")
 LATER_SETTINGS: Mapping[str, object] = {
     **{key: {} for key in ("plugins", "environment", *(f"task.{each}" for each in _LATER_TASK))},
     "features": "default",
@@ -22,6 +24,7 @@ LATER_SETTINGS: Mapping[str, object] = {
     "environment.goal.tolerance_frac": 0.0,
     "environment.goal.credit_range_frac": 0.05,
     "learner.sac.hindsight": as_plain_values(HindsightConfig()),
+    **{f"guards.{key}": getattr(GuardConfig(), key) for key in _LATER_GUARDS},
     "learner.ppo.entropy.decay": 1.0,
     "learner.ppo.entropy.warm_up": 0,
 }

@@ -183,6 +183,8 @@ CHANGES: dict[str, tuple[Any, Options]] = {
     "environment.kind": ("curriculum", {}),
     "environment.goal.return_range_frac": ([0.0, 0.03], GOAL),
     "environment.goal.drawdown_range_frac": ([0.0, 0.03], GOAL),
+    "environment.goal.tolerance_frac": (0.05, GOAL | {"environment.goal.reward": "sparse"}),
+    "environment.goal.credit_range_frac": (0.2, GOAL | {"environment.goal.reward": "partial"}),
     "environment.curriculum.stages": ([STAGE | {"cost_bps": 9.0}], CURRICULUM),
     "environment.curriculum.markets_per_stage": (
         2,
@@ -260,6 +262,7 @@ CHANGES: dict[str, tuple[Any, Options]] = {
     "guards.warm_up_updates": (30, {}),
     "guards.one_action_critical": (0.99, {}),
     "guards.unexecuted_critical": (0.99, {}),
+    "guards.one_option_critical": (0.99, {}),
     "guards.reward_floor": (15.0, {}),
     "guards.reward_scale": (5.0, {}),
     "guards.gradient_floor": (50.0, {}),
@@ -273,6 +276,8 @@ CHANGES: dict[str, tuple[Any, Options]] = {
 """Key → another value, and what must be set for it to act; others get another value by kind."""
 CANNOT_SHOW: dict[str, str] = {
     "environment.portfolio.sleeves": "what trades: tests/unit/training/test_environments.py",
+    "learner.sac.hindsight.strategy": "needs goals: unit/learning/sac/test_hindsight_replay.py",
+    "learner.sac.hindsight.n_goals": "needs goals: unit/learning/sac/test_hindsight_replay.py",
     "dataset": "another dataset is other data: tests/unit/training/test_setup.py opens stored ones",
     "scaling.kind": "acts on stored datasets: tests/unit/features/test_panel_scaler.py",
     "scaling.pooling": "acts on stored datasets: tests/unit/features/test_panel_scaler.py",
