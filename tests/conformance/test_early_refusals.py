@@ -33,7 +33,7 @@ from tradingbot.data.universes import load_universe
 from tradingbot.domain.errors import ConfigError
 from tradingbot.evaluation.backtest.baselines import ORACLES
 from tradingbot.market.costs import COST_PROFILES, require_rate
-from tradingbot.market.observation import PRIVATE_FEATURES
+from tradingbot.market.private_features import PRIVATE_FEATURES
 from tradingbot.networks.encoders.catalogue import ENCODER_PRESETS
 from tradingbot.plugins.reference import ORACLE_NAMES, RULE_NAMES, WITHOUT_PARAMETERS
 from tradingbot.rewards.catalogue import reward_term

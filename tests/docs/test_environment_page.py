@@ -12,7 +12,7 @@ from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.registration import ENV_IDS
 from tradingbot.envs.single.info import LastStepInfo, ResetInfo
 from tradingbot.envs.spaces import flatten_layout
-from tradingbot.market.observation import PORTFOLIO_FEATURES, POSITION_FEATURES
+from tradingbot.market.private_features import PORTFOLIO_FEATURES, POSITION_FEATURES
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "docs" / "environments" / "trading_env.md").read_text(encoding="utf-8")

@@ -17,7 +17,7 @@ from tradingbot.market import AccountRules, ActionRules, EpisodeRules, Simulator
 from tradingbot.market.account import Account
 from tradingbot.market.advance import Advanced
 from tradingbot.market.bars import Bar
-from tradingbot.market.observation import PRIVATE_FEATURES
+from tradingbot.market.private_features import PRIVATE_FEATURES
 from tradingbot.market.simulation import Step
 from tradingbot.risk import RiskLimits
 

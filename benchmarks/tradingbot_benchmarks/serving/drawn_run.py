@@ -18,8 +18,8 @@ from tradingbot.features.scaler_files import ScalerRecord
 from tradingbot.features.scaling import ScalerOptions, fit_scaler
 from tradingbot.features.spec import FeatureSpec
 from tradingbot.market.goals import GOAL_INPUTS
-from tradingbot.market.observation import PRIVATE_FEATURES
 from tradingbot.market.params import ActionRules, ActionSpace
+from tradingbot.market.private_features import PRIVATE_FEATURES
 from tradingbot.networks.actor_layout import Squash
 from tradingbot.networks.encoders.catalogue import build_encoder
 from tradingbot.networks.encoders.encoder import EncoderConfig

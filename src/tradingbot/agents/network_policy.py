@@ -11,7 +11,7 @@ from torch.nn import functional
 from tradingbot.agents.policy import PolicyInputs
 from tradingbot.domain.errors import ConfigError, require_known
 from tradingbot.market.goals import GOAL_INPUTS, AskedGoal
-from tradingbot.market.observation import PRIVATE_FEATURES
+from tradingbot.market.private_features import PRIVATE_FEATURES
 from tradingbot.networks.actor_layout import ActorLayout, Squash
 from tradingbot.networks.distributions import MaskedCategorical
 from tradingbot.networks.heads import StackedHead

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 import torch
 from torch import Tensor
 
-from tradingbot.market.observation import PRIVATE_FEATURES
+from tradingbot.market.private_features import PRIVATE_FEATURES
 
 _SIZE = [feature.name for feature in PRIVATE_FEATURES].index("size")
 NO_TRADE_BAND_FRAC = 0.05

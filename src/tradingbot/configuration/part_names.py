@@ -64,7 +64,7 @@ PRIVATE_NAMES = (
     *("last_action", "total_return", "cash", "exposure", "drawdown", "realised", "sharpe"),
     *("sortino", "win_rate", "repeats", "stale"),
 )
-"""Those of `market.observation.PRIVATE_FEATURES`."""
+"""Those of `market.private_features.PRIVATE_FEATURES`."""
 ENCODER_NAMES = ("full", "small", "tiny", "lstm", "mlp", "skip", "row")
 """Those of `networks.encoders.catalogue.ENCODER_PRESETS`."""
 CLASSIFIER_NAMES = ("mlp", "lstm", "gru", "lightgbm")

@@ -16,8 +16,8 @@ from tradingbot.domain.action import Action
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.world import FEATURE_BOUND, World
 from tradingbot.features.bar_scaling import REGIME_BOUND
-from tradingbot.market.observation import PORTFOLIO_FEATURES, POSITION_FEATURES, PrivateFeature
 from tradingbot.market.params import ActionSpace
+from tradingbot.market.private_features import PORTFOLIO_FEATURES, POSITION_FEATURES, PrivateFeature
 
 Observation = dict[str, NDArray[np.float32]]
 Info = dict[str, Any]

@@ -17,7 +17,7 @@ from tradingbot.envs.batch.observation import rows_of
 from tradingbot.envs.population import PRIVATE_NAMES, PopulationTask
 from tradingbot.envs.world import World
 from tradingbot.learning.task import Observation
-from tradingbot.market.observation import PRIVATE_FEATURES
+from tradingbot.market.private_features import PRIVATE_FEATURES
 
 _SIZE = "size"
 

@@ -94,3 +94,10 @@ def find_feature(name: str) -> FeatureSpec:
         if name in (spec.name, spec.id):
             return spec
     raise ConfigError("a feature must be registered", was=name, remedy=suggest(name, known))
+
+
+def feature_of_id(feature_id: str) -> FeatureSpec:
+    """Return the feature of a column by its id (`rsi_14-v1`): registered, or of a covariate."""
+    name = feature_id.rpartition("-v")[0]
+    known = registered_features()
+    return known[name] if name in known else covariate_features([name])[0]

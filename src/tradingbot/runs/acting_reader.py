@@ -12,7 +12,7 @@ import torch
 
 from tradingbot.domain.action import Action
 from tradingbot.domain.errors import ConfigError, StorageError
-from tradingbot.market.observation import PRIVATE_FEATURES
+from tradingbot.market.private_features import PRIVATE_FEATURES
 from tradingbot.networks.actor_layout import ActorLayout, Squash
 from tradingbot.networks.encoders.catalogue import build_encoder, encoder_preset
 from tradingbot.networks.encoders.encoder import Encoder, EncoderConfig

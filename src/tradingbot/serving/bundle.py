@@ -106,7 +106,7 @@ class BundleManifest(SealedRecord):
     """Features with hashes, scalers, rules of actions and limits, encoder, goal."""
     sizes: GraphSizes
     account_numbers: tuple[str, ...]
-    """What an account knows of itself, in order: `market.observation.PRIVATE_FEATURES`."""
+    """What an account knows of itself, in order: `market.private_features.PRIVATE_FEATURES`."""
     confidence: Confidence
     session_limits: dict[str, Any]
     """Fields of `risk.limits.SessionLimits`: what a session is limited by unless told otherwise."""

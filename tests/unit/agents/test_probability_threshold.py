@@ -8,7 +8,7 @@ import torch
 from tradingbot.agents.baselines.probability_threshold import ProbabilityThreshold
 from tradingbot.agents.policy import PolicyInputs
 from tradingbot.domain.errors import ConfigError
-from tradingbot.market.observation import PRIVATE_FEATURES
+from tradingbot.market.private_features import PRIVATE_FEATURES
 
 CHANCES = torch.tensor([[0.2, 0.2, 0.6], [0.2, 0.21, 0.59], [0.1, 0.1, 0.8], [1 / 3, 1 / 3, 1 / 3]])
 

@@ -19,7 +19,7 @@ from tradingbot.agents.baselines.residual_reversal import OwnMoves
 from tradingbot.agents.baselines.trend_follower import USED_REGIMES, TrendFollower
 from tradingbot.agents.policy import NO_TRADE_BAND_FRAC, apply_no_trade_band
 from tradingbot.domain.errors import ConfigError
-from tradingbot.market.observation import PRIVATE_FEATURES
+from tradingbot.market.private_features import PRIVATE_FEATURES
 
 
 def seen_by(

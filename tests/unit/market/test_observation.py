@@ -8,7 +8,8 @@ import torch
 from fixtures.plain_accounts import accounts
 from tradingbot.market import AccountRules, ActionRules, SimulatorParams
 from tradingbot.market.account import Account
-from tradingbot.market.observation import PRIVATE_FEATURES, observe_accounts
+from tradingbot.market.observation import observe_accounts
+from tradingbot.market.private_features import PRIVATE_FEATURES
 from tradingbot.risk import RiskLimits
 
 RULES = SimulatorParams(

@@ -37,11 +37,22 @@ from tradingbot.domain.errors import TradingBotError
 from tradingbot.plugins.loading import load_installed, load_plugin
 
 # (noun, module); None puts the module's commands at the top level.
-_VERBS = ("demo", "doctor", "train", "backtest", "evaluate", "power", "gates", "envcheck", "export")
+_VERBS = (
+    "demo",
+    "doctor",
+    "train",
+    "backtest",
+    "evaluate",
+    "power",
+    "gates",
+    "envcheck",
+    "export",
+    "serve",
+)
 _ORDER = (
     *("demo", "doctor", "data", "universe", "features", "market", "train", "supervised"),
-    *("runs", "plugins", "backtest", "evaluate", "power", "gates", "export", "models", "paper"),
-    *("journal", "envcheck", "config"),
+    *("runs", "plugins", "backtest", "evaluate", "power", "gates", "export", "models", "serve"),
+    *("keys", "paper", "journal", "envcheck", "config"),
 )
 COMMAND_MODULES: tuple[tuple[str | None, str], ...] = (
     *((None if name in _VERBS else name, f"tradingbot.app.cli.{name}") for name in _ORDER),

@@ -45,8 +45,9 @@ from tradingbot.market.compiled import (
     packed_step,
 )
 from tradingbot.market.episodes import Starts, begin, own_symbols
-from tradingbot.market.observation import PRIVATE_FEATURES, observe_accounts
+from tradingbot.market.observation import observe_accounts
 from tradingbot.market.packing import PackedAccount, pack, pack_rates, unpack, unpack_rates
+from tradingbot.market.private_features import PRIVATE_FEATURES
 
 PRIVATE_NAMES = tuple(feature.name for feature in PRIVATE_FEATURES)
 _TOTAL_RETURN = PRIVATE_NAMES.index("total_return")

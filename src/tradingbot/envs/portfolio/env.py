@@ -29,7 +29,8 @@ from tradingbot.market.account import Account
 from tradingbot.market.advance import Advanced, advance
 from tradingbot.market.bars import Bar, tensor_market
 from tradingbot.market.episodes import begin, fixed_symbols
-from tradingbot.market.observation import PRIVATE_FEATURES, observe_accounts
+from tradingbot.market.observation import observe_accounts
+from tradingbot.market.private_features import PRIVATE_FEATURES
 
 SleevePolicy = Callable[[Tensor], Tensor | NDArray[np.generic]]
 """Flat observations (N, D) float32 of all sleeves → actions (N,) of the sleeves' space; pure."""

@@ -14,8 +14,8 @@ from tradingbot.market.account import Account, open_accounts
 from tradingbot.market.actions.neutral import neutralise
 from tradingbot.market.bars import TensorMarket
 from tradingbot.market.costs import CostRates
-from tradingbot.market.observation import PRIVATE_FEATURES
 from tradingbot.market.params import SimulatorParams
+from tradingbot.market.private_features import PRIVATE_FEATURES
 from tradingbot.rewards import PotentialShaping, RewardStack
 
 SIZE = [feature.name for feature in PRIVATE_FEATURES].index("size")

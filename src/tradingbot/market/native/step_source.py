@@ -22,9 +22,10 @@ from tradingbot.market.native.lane_loop import BLOCK_LANES, COPIES, vector_types
 from tradingbot.market.native.lane_program import LaneProgram, Unwritable, write_lane_program
 from tradingbot.market.native.step_code import BLOCKS, CALL
 from tradingbot.market.native.threads import PARTS
-from tradingbot.market.observation import PRIVATE_FEATURES, observe_accounts, observe_opened
+from tradingbot.market.observation import observe_accounts, observe_opened
 from tradingbot.market.packing import PackedAccount, pack, unpack, unpack_rates
 from tradingbot.market.params import SimulatorParams
+from tradingbot.market.private_features import PRIVATE_FEATURES
 from tradingbot.market.simulation import Reward
 
 N_RATES, N_PRIVATE = len(CostRates._fields), len(PRIVATE_FEATURES)

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from tradingbot.domain.errors import ConfigError
 from tradingbot.features.tensor_files import pack_tensors
-from tradingbot.market.observation import PRIVATE_FEATURES
+from tradingbot.market.private_features import PRIVATE_FEATURES
 from tradingbot.networks.view import TableView
 from tradingbot.risk.limits import SessionLimits
 from tradingbot.runs.directory import RunDirectory

@@ -1,0 +1,1 @@
+"""The inference server: predictions, health, metrics, keys, limits and swaps over HTTP."""

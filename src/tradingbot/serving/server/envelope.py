@@ -1,0 +1,88 @@
+"""What surrounds every request: its address, its headers, what is measured and logged of it."""
+
+from __future__ import annotations
+
+import logging
+import re
+from ipaddress import ip_address
+from time import perf_counter
+from typing import Any
+from urllib.parse import parse_qsl
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from tradingbot.domain.redaction import is_secret_name
+from tradingbot.serving.server.parts import ServerParts
+from tradingbot.serving.server.problems import Problem
+
+_log = logging.getLogger("tradingbot.serving")
+_KEY = re.compile(r"tb_[0-9a-f]{8}_[A-Za-z0-9_-]{8,}")
+_ALWAYS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+)
+_LOCAL_NAMES = frozenset({"localhost", "testserver"})
+
+
+class Envelope:
+    """The outermost layer of the application."""
+
+    def __init__(self, app: ASGIApp, parts: ServerParts) -> None:
+        self._app, self._parts = app, parts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        begin, status = perf_counter(), 500
+        state: dict[str, Any] = scope.setdefault("state", {})
+
+        async def answer(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                told = state.get("headers", {})
+                names = {name for name, _ in message["headers"]}
+                more = [(key.encode(), value.encode()) for key, value in told.items()]
+                message["headers"] += [each for each in (*more, *_ALWAYS) if each[0] not in names]
+            await send(message)
+
+        problem = self._refuse(scope)
+        try:
+            if problem is not None:
+                await problem.response()(scope, receive, answer)
+            else:
+                await self._app(scope, receive, answer)
+        finally:
+            self._tell(scope, status, perf_counter() - begin)
+
+    def _refuse(self, scope: Scope) -> Problem | None:
+        headers = [value for name, value in scope["headers"] if name == b"host"]
+        if self._parts.settings.is_loopback and not _is_local(headers):
+            # A page of another origin whose name was pointed at this machine.
+            return Problem(421, "host", "this server answers to its own address alone")
+        query = scope["query_string"].decode("latin-1")
+        if any(is_secret_name(name) for name, _ in parse_qsl(query, keep_blank_values=True)):
+            return Problem(400, "secret_in_address", "keys are sent in headers, not in addresses")
+        return None
+
+    def _tell(self, scope: Scope, status: int, seconds: float) -> None:
+        route = getattr(scope.get("route"), "path", "other")
+        self._parts.metrics.requests.labels(route, str(status)).inc()
+        if status >= 400:
+            path = _KEY.sub("***", ascii(scope["path"][:200]))
+            _log.info("%s %s %d %.1f ms", scope["method"], path, status, seconds * 1e3)
+
+
+def _is_local(headers: list[bytes]) -> bool:
+    if len(headers) != 1:
+        return False
+    host = headers[0].decode("latin-1")
+    name = host[1 : host.find("]")] if host.startswith("[") else host.partition(":")[0]
+    if name.lower() in _LOCAL_NAMES:
+        return True
+    try:
+        return ip_address(name).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,100 @@
+"""A server as a process: a socket, uvicorn, and an end that drops nothing that was accepted."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import sys
+from collections.abc import Callable
+from types import FrameType
+
+import uvicorn
+
+from tradingbot.domain.errors import ConfigError
+from tradingbot.serving.server.application import build_server
+from tradingbot.serving.server.parts import ServerParts
+from tradingbot.serving.server.protocol import protocol_of
+from tradingbot.serving.server.settings import ServerSettings
+
+_SWITCH_S = 0.0005
+"""Seconds after which a thread lets the others go on: the loop must shed while threads predict."""
+_BACKLOG = 256
+
+
+class DrainingServer(uvicorn.Server):
+    """uvicorn's server; it says that it is not ready any more as soon as it is told to end."""
+
+    def __init__(self, config: uvicorn.Config, parts: ServerParts) -> None:
+        super().__init__(config)
+        self._parts = parts
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Take a signal."""
+        self._parts.is_draining = True
+        super().handle_exit(sig, frame)
+
+
+def bind(settings: ServerSettings) -> socket.socket:
+    """Return the socket of a server, which listens already.
+
+    Raises:
+        ConfigError: If the address is taken or not ours.
+    """
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    made = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind((settings.host, settings.port))
+        made.listen(_BACKLOG)
+        made.setblocking(False)
+    except OSError as e:
+        made.close()
+        raise ConfigError(
+            "a server must have an address of its own",
+            was=(e.strerror or "refused").lower(),
+            where=f"{settings.host}:{settings.port}",
+            remedy="Choose another --port, or stop what listens there",
+        ) from e
+    return made
+
+
+def make_server(parts: ServerParts) -> DrainingServer:
+    """Return the server of an application; `run_server` runs it."""
+    settings = parts.settings
+    config = uvicorn.Config(
+        build_server(parts),
+        http=protocol_of(settings),
+        loop="asyncio",
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_keep_alive=settings.keep_alive_s,
+        timeout_graceful_shutdown=settings.drain_s,
+        backlog=_BACKLOG,
+    )
+    return DrainingServer(config, parts)
+
+
+def run_server(
+    parts: ServerParts, *, told: Callable[[str], None] = lambda _: None, on: socket.socket
+) -> None:
+    """Serve until SIGTERM or Ctrl-C; requests that were accepted are answered first.
+
+    Args:
+        parts: Of the server.
+        told: Is given the address when it listens.
+        on: A socket of `bind`.
+    """
+    host, port = on.getsockname()[:2]
+    told(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}")
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(_SWITCH_S)
+    try:
+        asyncio.run(make_server(parts).serve(sockets=[on]))
+    except KeyboardInterrupt:
+        pass  # uvicorn raises the signal again after it drained
+    finally:
+        sys.setswitchinterval(before)
+        on.close()
