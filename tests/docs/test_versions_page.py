@@ -33,6 +33,7 @@ FORMATS = {
     "CheckpointManifest": "`manifest.json` of a checkpoint",
     "ModelManifest": "`manifest.json` of a supervised model",
     "BundleManifest": "`manifest.json` of a bundle",
+    "KeysFile": "`keys.json` of a server",
 }
 _INTRODUCTION = f"""\
 # Versions

@@ -58,13 +58,31 @@ class TokenBucket:
         self._tokens = float(capacity)
         self._filled_at = clock.monotonic()
 
+    @property
+    def remaining(self) -> int:
+        """Requests that may be sent at once, as of the last one."""
+        return int(self._tokens)
+
+    @property
+    def full_in_s(self) -> float:
+        """Seconds until it is full again, as of the last request."""
+        return (self._capacity - self._tokens) / self._per_second
+
     def take(self) -> None:
         """Wait until a request may be sent, and count it."""
+        wait_s = self.try_take()
+        if wait_s:
+            self._clock.sleep(wait_s)
+            self._fill()
+            self._tokens -= 1
+
+    def try_take(self) -> float:
+        """Count a request if it may be sent now; return 0, or the seconds until one may be."""
         self._fill()
         if self._tokens < 1:
-            self._clock.sleep((1 - self._tokens) / self._per_second)
-            self._fill()
+            return (1 - self._tokens) / self._per_second
         self._tokens -= 1
+        return 0.0
 
     def _fill(self) -> None:
         now = self._clock.monotonic()

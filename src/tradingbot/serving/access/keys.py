@@ -65,7 +65,9 @@ class ApiKey(StoredModel):
         return "expired" if now >= self.expires_at + LEEWAY else None
 
 
-class _KeysFile(SealedRecord):
+class KeysFile(SealedRecord):
+    """`keys.json`."""
+
     version: Literal[1] = 1
     keys: tuple[ApiKey, ...]
 
@@ -105,7 +107,7 @@ class KeyBook:
                     where=str(self.path),
                     remedy=f"Run: chmod 600 {self.path}",
                 )
-            found = _KeysFile.model_validate_json(
+            found = KeysFile.model_validate_json(
                 read_regular_file(self.path, most_bytes=_MAX_BYTES)
             )
         except (OSError, ValidationError) as e:
@@ -186,7 +188,7 @@ class KeyBook:
             yield self.read()
 
     def _write(self, keys: Iterable[ApiKey]) -> None:
-        text = _KeysFile(keys=tuple(keys)).sealed().model_dump_json(indent=1)
+        text = KeysFile(keys=tuple(keys)).sealed().model_dump_json(indent=1)
         with atomic_file(self.path) as temporary:
             temporary.chmod(0o600)  # before there is anything to read
             temporary.write_text(f"{text}\n", encoding="utf-8")

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from fastapi import Request
 
+from tradingbot.data.sources.pacing import Clock, TokenBucket
 from tradingbot.serving.server.metrics import ServerMetrics
 from tradingbot.serving.server.problems import Problem, shed
 from tradingbot.serving.server.settings import ServerSettings
@@ -18,36 +19,11 @@ from tradingbot.serving.server.settings import ServerSettings
 R = TypeVar("R")
 
 
-class TokenBucket:
-    """So many requests at once, and so many a second for long."""
-
-    def __init__(self, rate_per_s: float, burst: int, *, now: float) -> None:
-        self._rate, self._burst = rate_per_s, float(burst)
-        self._left, self._at = float(burst), now
-
-    def take(self, now: float) -> float:
-        """Take one token; return 0, or the seconds after which there is one."""
-        self._left = min(self._burst, self._left + max(now - self._at, 0.0) * self._rate)
-        self._at = now
-        if self._left < 1.0:
-            return (1.0 - self._left) / self._rate
-        self._left -= 1.0
-        return 0.0
-
-    def headers(self) -> dict[str, str]:
-        """Return what a client is told of it."""
-        return {
-            "ratelimit-limit": f"{self._burst:.0f}",
-            "ratelimit-remaining": f"{math.floor(self._left)}",
-            "ratelimit-reset": f"{math.ceil((self._burst - self._left) / self._rate)}",
-        }
-
-
 class RateLimits:
     """One bucket for each key."""
 
-    def __init__(self, settings: ServerSettings, clock: Callable[[], float]) -> None:
-        self._settings, self._clock = settings, clock
+    def __init__(self, settings: ServerSettings, clock: Clock | None = None) -> None:
+        self._settings, self._clock = settings, clock or Clock()
         self._buckets: dict[str, TokenBucket] = {}
 
     def take(self, caller: str) -> dict[str, str]:
@@ -56,16 +32,19 @@ class RateLimits:
         Raises:
             Problem: 429, with the seconds to wait.
         """
-        now = self._clock()
-        bucket = self._buckets.get(caller)
+        told, bucket = self._settings, self._buckets.get(caller)
         if bucket is None:
-            told = self._settings
-            bucket = self._buckets[caller] = TokenBucket(told.rate_per_s, told.burst, now=now)
-        wait_s = bucket.take(now)
-        headers = bucket.headers()
+            bucket = TokenBucket(60 * told.rate_per_s, self._clock, capacity=told.burst)
+            self._buckets[caller] = bucket
+        wait_s = bucket.try_take()
+        headers = {
+            "ratelimit-limit": str(told.burst),
+            "ratelimit-remaining": str(bucket.remaining),
+            "ratelimit-reset": str(math.ceil(bucket.full_in_s)),
+        }
         if wait_s:
             headers["retry-after"] = str(math.ceil(wait_s))
-            rate = f"{self._settings.rate_per_s:g} a second, {self._settings.burst} at once"
+            rate = f"{told.rate_per_s:g} requests a second, {told.burst} at once"
             raise Problem(429, "rate", f"a key may make {rate}", headers=headers)
         return headers
 
@@ -97,7 +76,7 @@ class InferencePool:
         """
         with self._place():
             doing = asyncio.get_running_loop().run_in_executor(self._pool, work)
-            gone = asyncio.ensure_future(request.receive())
+            gone = asyncio.ensure_future(_disconnected(request))
             try:
                 await asyncio.wait((doing, gone), return_when=asyncio.FIRST_COMPLETED)
                 if not doing.done() and doing.cancel():
@@ -121,3 +100,9 @@ class InferencePool:
         finally:
             self.n_inside -= 1
             self._metrics.in_flight.set(self.n_inside)
+
+
+async def _disconnected(request: Request) -> None:
+    """Return when the client goes away; a body that was not read is passed over."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

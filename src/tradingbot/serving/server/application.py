@@ -49,7 +49,6 @@ def build_server(parts: ServerParts) -> FastAPI:
     app.exception_handler(Problem)(_answer_problem)
     app.exception_handler(HTTPException)(_answer_http)
     app.exception_handler(RequestValidationError)(_answer_parameters)
-    app.exception_handler(Exception)(_answer_bug)
     app.add_middleware(Envelope, parts=parts)
     app.openapi = lambda: describe(app)  # type: ignore[method-assign]
     return app
@@ -116,8 +115,3 @@ async def _answer_parameters(_: Request, error: Exception) -> Response:
     first = error.errors()[0]
     place = ".".join(str(part)[:64] for part in first["loc"])
     return Problem(422, "invalid", str(first["msg"]), field=place).response()
-
-
-async def _answer_bug(request: Request, error: Exception) -> Response:
-    _log.error("a bug: %s at %s", type(error).__name__, ascii(request.url.path[:200]))
-    return Problem(500, "bug", "this is a bug of the server; its log says more").response()

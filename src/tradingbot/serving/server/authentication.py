@@ -25,7 +25,7 @@ _OPEN: frozenset[Scope] = frozenset({"read", "predict"})
 """What may be asked without a key, on loopback, where there is no key at all."""
 _LOCK_AFTER, _LOCK_S, _REMEMBERED = 10, 60.0, 10_000
 _AUDIT_EVERY_S = 10.0
-"""Refusals are counted and written so often at most: nobody can fill the disk with them."""
+"""Refusals are counted, and written so often at most: they do not fill the disk."""
 _CHALLENGE = {"www-authenticate": 'Bearer realm="tradingbot"'}
 
 

@@ -27,7 +27,7 @@ class PushedBar(NamedTuple):
     """UTC."""
     symbols: tuple[str, ...]
     values: NDArray[np.float64]
-    """(M, 6) of `BAR_FIELDS`; NaN where there is no vwap."""
+    """(M, 6) of `BAR_FIELDS`."""
     covariates: tuple[Mapping[str, float], ...]
     """M mappings."""
 
@@ -36,7 +36,7 @@ class PushedBar(NamedTuple):
         """Keep what a client sent."""
         values = np.array(
             [
-                (bar.open, bar.high, bar.low, bar.close, bar.volume, bar.vwap)
+                (bar.open, bar.high, bar.low, bar.close, bar.volume, bar.mean_price)
                 for bar in sent.bars.values()
             ],
             dtype=np.float64,

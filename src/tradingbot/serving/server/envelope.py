@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+import traceback
 from ipaddress import ip_address
 from time import perf_counter
 from typing import Any
@@ -35,13 +36,13 @@ class Envelope:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        begin, status = perf_counter(), 500
+        begin, status, is_begun = perf_counter(), 500, False
         state: dict[str, Any] = scope.setdefault("state", {})
 
         async def answer(message: Message) -> None:
-            nonlocal status
+            nonlocal status, is_begun
             if message["type"] == "http.response.start":
-                status = message["status"]
+                status, is_begun = message["status"], True
                 told = state.get("headers", {})
                 names = {name for name, _ in message["headers"]}
                 more = [(key.encode(), value.encode()) for key, value in told.items()]
@@ -54,6 +55,14 @@ class Envelope:
                 await problem.response()(scope, receive, answer)
             else:
                 await self._app(scope, receive, answer)
+        except Exception as e:
+            # Its text may hold what a client sent; its kind and place do not.
+            place = traceback.extract_tb(e.__traceback__)[-1]
+            _log.error("a bug: %s in %s:%s", type(e).__name__, place.name, place.lineno)
+            if is_begun:
+                raise
+            bug = Problem(500, "bug", "this is a bug of the server; its log says more")
+            await bug.response()(scope, receive, answer)
         finally:
             self._tell(scope, status, perf_counter() - begin)
 

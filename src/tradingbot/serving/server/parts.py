@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from time import monotonic
 from typing import Annotated, Any, Literal, Protocol
 
 from fastapi import Depends, Request
@@ -70,7 +69,7 @@ class ServerParts:
             metrics,
             ModelSlot(workspace, settings, metrics, clock=clock),
             Authentication(workspace, settings, metrics, clock=clock),
-            RateLimits(settings, monotonic),
+            RateLimits(settings),
             InferencePool(settings, metrics),
             desk,
         )

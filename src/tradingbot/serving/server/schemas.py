@@ -35,11 +35,11 @@ Account = Annotated[
 ]
 
 
-class _Asked(BaseModel):
+class _RequestPart(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class _Prediction(_Asked):
+class _Prediction(_RequestPart):
     model_sha256: Sha256 | None = None
     """Answer by this model alone: 409 where another serves."""
 
@@ -49,7 +49,7 @@ class _Explained(_Prediction):
     """Also say what each feature contributes and what would change the signal; slower."""
 
 
-class FeatureWindow(_Asked):
+class FeatureWindow(_RequestPart):
     """The last bars of one symbol, as raw features."""
 
     symbol: Ticker
@@ -76,7 +76,7 @@ class FeaturesRequest(_Explained):
     """Answer for bars of any age."""
 
 
-class BarFields(_Asked):
+class BarFields(_RequestPart):
     """One bar of one symbol."""
 
     open: Price
@@ -87,6 +87,11 @@ class BarFields(_Asked):
     vwap: Price | None = None
     covariates: Annotated[dict[str, Number], Field(max_length=64)] = Field(default_factory=dict)
 
+    @property
+    def mean_price(self) -> float:
+        """Volume-weighted, or as stored bars have it where that is not known."""
+        return (self.high + self.low + self.close) / 3 if self.vwap is None else self.vwap
+
     @model_validator(mode="after")
     def _is_a_bar(self) -> BarFields:
         if not self.low <= min(self.open, self.close) <= max(self.open, self.close) <= self.high:
@@ -94,7 +99,7 @@ class BarFields(_Asked):
         return self
 
 
-class ClosedBars(_Asked):
+class ClosedBars(_RequestPart):
     """The bars of all symbols that closed at one moment."""
 
     closed_at: Moment
@@ -121,7 +126,7 @@ class NextBarRequest(_Prediction, ClosedBars):
     accounts: Annotated[dict[Ticker, Account], Field(max_length=1024)] = Field(default_factory=dict)
 
 
-class SwapRequest(_Asked):
+class SwapRequest(_RequestPart):
     """Serve another version from now on."""
 
     version: Annotated[str, Field(pattern=r"^(v[0-9]{1,9}|[0-9a-f]{6,64})$")]
@@ -131,7 +136,7 @@ class SwapRequest(_Asked):
     """Verdict that is accepted all the same; recorded for ever."""
 
 
-class SessionAct(_Asked):
+class SessionAct(_RequestPart):
     """What a session is asked to do."""
 
     reason: Annotated[str, Field(min_length=1, max_length=200)]

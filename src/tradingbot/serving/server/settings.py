@@ -69,7 +69,7 @@ class ServerSettings(CheckedFields):
 
     @property
     def is_loopback(self) -> bool:
-        """Whether nobody but this machine can reach it."""
+        """Whether this machine alone can reach it."""
         return ip_address(self.host).is_loopback
 
 

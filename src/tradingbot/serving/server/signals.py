@@ -82,4 +82,5 @@ def neutralise_targets(
     size = np.where(counted, np.abs(excess), 0.0)
     budget = gross_frac / max(size.sum() / number, gross_frac)
     scaled: NDArray[Any] = excess * min(budget, 1.0 / max(size.max(initial=0.0), 1.0))
-    return np.clip(scaled, -1.0, 1.0)
+    within: NDArray[Any] = np.clip(scaled, -1.0, 1.0)
+    return within

@@ -218,6 +218,8 @@ def _answer(
     if explained:
         told = [
             each.model_copy(update={"explanation": explain(serving, seen, lane)})
+            if seen.valid[lane]
+            else each
             for lane, each in enumerate(told)
         ]
     is_warm = bool((seen.known >= serving.model.lookback_bars).all())
