@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from tradingbot.learning.task import task_metrics
+from tradingbot.training.agent_scores import choosing_bars, scores_on
 from tradingbot.training.config_files import load_train_config
 from tradingbot.training.data import open_data
-from tradingbot.training.preparation import prepare_training_setup, scores_on
+from tradingbot.training.preparation import prepare_training_setup
 
 pytestmark = pytest.mark.slow
 
@@ -21,12 +22,12 @@ def test_curriculum_is_climbed_and_what_was_learned_there_earns_on_the_runs_own_
     data = open_data(config, tmp_path)
     setup = prepare_training_setup(config, data, seed=1)
     learner = setup.learner
-    before = scores_on(setup.choosing, learner, data.bars_per_year)
+    before = scores_on(choosing_bars(data), setup, data)
 
     for _ in range(32):
         learner.update()
 
-    after = scores_on(setup.choosing, learner, data.bars_per_year)
+    after = scores_on(choosing_bars(data), setup, data)
     told = task_metrics(learner.task, learner._state)
     assert told["curriculum/stage"].min() >= 1.0
     assert after["sharpe"].mean() > before["sharpe"].mean() + 2.0
@@ -51,10 +52,10 @@ def test_master_learns_where_capital_earns(tmp_path: Path) -> None:
     config = load_train_config("portfolio")
     data = open_data(config, tmp_path)
     setup = prepare_training_setup(config, data, seed=1)
-    before = scores_on(setup.choosing, setup.learner, data.bars_per_year)
+    before = scores_on(choosing_bars(data), setup, data)
     for _ in range(64):
         setup.learner.update()
 
-    after = scores_on(setup.choosing, setup.learner, data.bars_per_year)
+    after = scores_on(choosing_bars(data), setup, data)
     assert after["sharpe"].item() > before["sharpe"].item() + 1.0
     assert after["return_bp"].item() > before["return_bp"].item() + 0.5

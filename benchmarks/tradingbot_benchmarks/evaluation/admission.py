@@ -89,9 +89,9 @@ def admit(
     return Admitted(*(bool(each.trades.any()) for each in found))
 
 
-def independent(rng: np.random.Generator, bars: Bars, shape: tuple[int, int]) -> FloatArray:
+def independent(rng: np.random.Generator, bars: Bars, judged: IndexRange) -> FloatArray:
     """Draw one of four positions per agent, kept for a random while, 1 to 200 bars on average."""
-    n_bars = shape[0]
+    shape = n_bars, _ = len(judged), len(bars.symbols)
     redrawn = rng.random(shape) < 1.0 / rng.integers(1, 200)
     redrawn[0] = True
     drawn = rng.integers(0, 4, shape) / 3.0
@@ -99,9 +99,9 @@ def independent(rng: np.random.Generator, bars: Bars, shape: tuple[int, int]) ->
     return np.asarray(np.take_along_axis(drawn, place, axis=0))
 
 
-def agreeing(rng: np.random.Generator, bars: Bars, shape: tuple[int, int]) -> FloatArray:
+def agreeing(rng: np.random.Generator, bars: Bars, judged: IndexRange) -> FloatArray:
     """Draw agents that are mostly long and change their minds together: 0 to 90 % in common."""
-    n_bars, n_agents = shape
+    shape = n_bars, n_agents = len(judged), len(bars.symbols)
     keep, share, level = 1.0 - 1.0 / rng.integers(2, 200), rng.uniform(0.0, 0.9), rng.normal(1, 1)
     shocks = np.sqrt(share) * rng.standard_normal((n_bars, 1))
     shocks = shocks + np.sqrt(1.0 - share) * rng.standard_normal(shape)
@@ -113,10 +113,15 @@ def agreeing(rng: np.random.Generator, bars: Bars, shape: tuple[int, int]) -> Fl
     return 1.0 / (1.0 + np.exp(-3.0 * (state + level + own)))
 
 
-def trained_on_noise(rng: np.random.Generator, bars: Bars, shape: tuple[int, int]) -> FloatArray:
-    """Draw one policy for all agents: random weights of features, seen at quite other bars."""
-    n_bars, n_agents = shape
-    first = int(rng.integers(0, bars.returns.whole.shape[1] - n_bars - _LONGEST_LAG))
+def trained_on_noise(rng: np.random.Generator, bars: Bars, judged: IndexRange) -> FloatArray:
+    """Draw one policy for all agents: random weights of features, seen at quite other bars.
+
+    Of those none is judged: features of a few bars later would know what is to come.
+    """
+    n_bars, n_agents = len(judged), len(bars.symbols)
+    starts = np.arange(bars.returns.whole.shape[1] - n_bars - _LONGEST_LAG)
+    apart = (starts + _LONGEST_LAG + n_bars <= judged.start) | (starts >= judged.stop)
+    first = int(rng.choice(starts[apart]))
     seen = np.nan_to_num(bars.returns.whole[:, first : first + n_bars + _LONGEST_LAG])
     sums, scale = np.cumsum(seen, axis=1), seen.std(axis=1)[:, None] + 1e-9
     columns = [
@@ -129,7 +134,7 @@ def trained_on_noise(rng: np.random.Generator, bars: Bars, shape: tuple[int, int
     return 1.0 / (1.0 + np.exp(-(np.asarray(score).T + rng.normal(0.5, 1.0))))
 
 
-NULLS: dict[str, Callable[[np.random.Generator, Bars, tuple[int, int]], FloatArray]] = {
+NULLS: dict[str, Callable[[np.random.Generator, Bars, IndexRange], FloatArray]] = {
     "independent": independent,
     "agreeing": agreeing,
     "trained on noise": trained_on_noise,
@@ -167,7 +172,7 @@ def size(
         first = int(rng.choice(starts))
         if first not in known:
             known[first] = beside(bars, first, length)
-        wants = NULLS[null](rng, bars, (length, len(bars.symbols)))
+        wants = NULLS[null](rng, bars, IndexRange(first, first + length))
         found[draw] = admit(bars, wants, first, cost_frac=cost_frac, factor=known[first])
     return Admitted._make(found.mean(axis=0).tolist())
 

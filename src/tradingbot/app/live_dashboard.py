@@ -137,10 +137,8 @@ class Dashboard:
             return "validation: not evaluated yet"
         best = f", best {self._best_score:.3f}" if self._best_score is not None else ""
         stopped = f", {len(self._stopped)} agents stopped early" if self._stopped else ""
-        score = (
-            f"Sharpe on the first half of validation, mean of the agents: {self._mean_score:.3f}"
-        )
-        return f"{score}{best}{stopped}"
+        score = f"mean of the agents: {self._mean_score:.3f}"
+        return f"Sharpe of alpha on the first half of validation, {score}{best}{stopped}"
 
     def _heat_line(self) -> Text:
         from rich.text import Text

@@ -38,8 +38,8 @@ class RunLine:
     update: int | None = None
     steps: int | None = None
     score: float | None = None
-    """Of the newest checkpoint: mean of the single agents' Sharpe ratios on the first half of
-    validation; None where validation lets no agent trade."""
+    """Of the newest checkpoint: mean of the single agents' Sharpe ratios of alpha on the first
+    half of validation; None where validation lets no agent trade."""
     agents: int | None = None
     trading_agents: int | None = None
     """Agents that validation lets trade; None where the run has not ended."""

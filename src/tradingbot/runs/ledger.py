@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 from tradingbot.runs.line_chain import ChainedLine, LineChain
 from tradingbot.runs.receipt import (
@@ -37,6 +37,8 @@ or `analysis` (in older ledgers `piece`) is a file that an evaluation left."""
 class Entry(ChainedLine):
     """One line of the ledger."""
 
+    LATER: ClassVar[tuple[str, ...]] = ("alpha_sharpe_per_bar",)
+
     kind: Kind
     data: str
     """Hash of the bars that were looked at."""
@@ -47,7 +49,10 @@ class Entry(ChainedLine):
     trial: int | None = None
     """Sequence of the trial that a result belongs to."""
     sharpe_per_bar: float | None = None
-    """Of the portfolio, on the test part; None before it is known."""
+    """Of the portfolio's net return on the test part; None before it is known."""
+    alpha_sharpe_per_bar: float | None = None
+    """Of the mean alpha of its accounts there; None before it is known, and in results of
+    versions that noted the net return alone."""
     previous: str
     """Hash of the entry before."""
 
@@ -66,7 +71,15 @@ class Trial:
     run: str
     config_hash: str
     sharpe_per_bar: float | None
-    """Its newest; None where it never came to a result."""
+    """Of its newest net return; None where it never came to a result."""
+    alpha_sharpe_per_bar: float | None = None
+    """Of its newest alpha; None where that was not noted."""
+
+    @property
+    def judged_sharpe_per_bar(self) -> float | None:
+        """Of what verdicts judge, alpha; of the net return where nothing else was noted."""
+        alpha = self.alpha_sharpe_per_bar
+        return self.sharpe_per_bar if alpha is None else alpha
 
 
 class Ledger:
@@ -108,12 +121,16 @@ class Ledger:
         """
         entries = self.entries(data=data)
         results = {
-            each.trial: each.sharpe_per_bar
+            each.trial: (each.sharpe_per_bar, each.alpha_sharpe_per_bar)
             for each in entries
             if each.kind == "result" and each.sharpe_per_bar is not None
         }
+        none = (None, None)
         return tuple(
-            Trial(each.sequence, each.kind, each.run, each.config_hash, results.get(each.sequence))
+            Trial(
+                *(each.sequence, each.kind, each.run, each.config_hash),
+                *results.get(each.sequence, none),
+            )
             for each in entries
             if each.kind in kinds
         )
@@ -143,24 +160,37 @@ class Ledger:
             return same or chain.append(descriptor, at, **asked)
 
     def finish(
-        self, trial: Entry, sharpe_per_bar: float, *, at: datetime, record_sha256: str | None = None
+        self,
+        trial: Entry,
+        sharpe_per_bar: float,
+        *,
+        alpha_sharpe_per_bar: float,
+        at: datetime,
+        record_sha256: str | None = None,
     ) -> Entry:
         """Write down the result of a trial; NaN is none.
 
         Args:
             trial: Its entry.
-            sharpe_per_bar: Of the portfolio, on the test part.
+            sharpe_per_bar: Of the portfolio's net return on the test part.
+            alpha_sharpe_per_bar: Of the mean alpha of its accounts there.
             at: Now.
             record_sha256: Seal of the status of the run, where a run is finished by it.
 
         Raises:
             StorageError: If the ledger is not whole, or the disk refuses.
         """
-        figure = sharpe_per_bar if math.isfinite(sharpe_per_bar) else None
+        figures = {
+            name: value if math.isfinite(value) else None
+            for name, value in (
+                ("sharpe_per_bar", sharpe_per_bar),
+                ("alpha_sharpe_per_bar", alpha_sharpe_per_bar),
+            )
+        }
         own = trial.model_dump(include={"data", "run", "config_hash"})
         own |= {"config_hash": record_sha256 or trial.config_hash, "trial": trial.sequence}
         with self._alone() as (chain, descriptor):
-            return chain.append(descriptor, at, kind="result", **own, sharpe_per_bar=figure)
+            return chain.append(descriptor, at, kind="result", **own, **figures)
 
     def write_receipt(self, folder: Path, entry: Entry) -> None:
         """Keep in a folder of a run or model that it saw an entry, beside what it saw before.

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Generic, NoReturn, TypeVar
+from typing import Any, ClassVar, Generic, NoReturn, TypeVar
 
 from pydantic import ValidationError
 
@@ -30,6 +30,9 @@ _FIRST = "0" * 64
 class ChainedLine(StoredModel):
     """One line; a subclass ends with `previous: str`, the hash of the line before."""
 
+    LATER: ClassVar[tuple[str, ...]] = ()
+    """Fields that lines of before do not have; they are not written where they are None."""
+
     sequence: int
     at: str
     """ISO, UTC; for people, nothing depends on it."""
@@ -41,7 +44,9 @@ class ChainedLine(StoredModel):
 
     def as_bytes(self) -> bytes:
         """Return the line as the file holds it."""
-        return json.dumps(self.model_dump(), separators=(",", ":")).encode() + b"\n"
+        absent = {name for name in self.LATER if getattr(self, name) is None}
+        held = self.model_dump(exclude=absent)
+        return json.dumps(held, separators=(",", ":")).encode() + b"\n"
 
 
 L = TypeVar("L", bound=ChainedLine)

@@ -258,6 +258,7 @@ class TrainConfig(ConfigSection):
             steps_per_agent=self.budget.steps_per_agent,
             evaluate_every=validation.every_updates,
             save_every=validation.save_every_updates,
+            score="alpha_sharpe",
             stopping=StoppingConfig(
                 validation.patience, validation.min_gain, validation.first_updates
             ),

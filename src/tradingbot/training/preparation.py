@@ -11,13 +11,11 @@ from pathlib import Path
 
 from torch import Tensor
 
-from tradingbot.learning.learner import Learner, Metrics
-from tradingbot.learning.playing import play, score
+from tradingbot.learning.learner import Metrics
 from tradingbot.networks.view import TableView
 from tradingbot.runs.embeddings import kept_embeddings
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.data import TrainingData
-from tradingbot.training.environment_task import TrainingTask
 from tradingbot.training.setup import TrainingSetup, build_training_setup
 
 PRETRAINING, CLONING = "pre-train", "clone"
@@ -109,9 +107,3 @@ def prepare_training_setup(
     else:
         restore(setup, encoder_weights)
     return setup
-
-
-def scores_on(task: TrainingTask, learner: Learner, bars_per_year: float) -> dict[str, Tensor]:
-    """Play the deterministic policy through the backtest of a part, and score each agent."""
-    played = play(task, learner.act, task.episode_bars)
-    return score(played, task.action, bars_per_year=bars_per_year)

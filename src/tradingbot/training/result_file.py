@@ -30,8 +30,8 @@ _WITHOUT_PARTS = 2
 _ACCOUNTS_NOTE = (
     "Return, Sharpe and drawdown: all per-symbol accounts together, never rebalanced; bp/bar: "
     "their mean. "
-    "Not the score of training, which is the mean of the single agents' Sharpe on the first half "
-    "of validation. "
+    "Not the score of training, which is the mean of the single agents' Sharpe of alpha on the "
+    "first half of validation. "
 )
 _PORTFOLIO_NOTE = (
     "All figures, bp/bar too, are of the whole portfolio's value: its agent sets the weights of "
@@ -53,9 +53,10 @@ class TrainResult:
     label: str
     synthetic: bool
     best_mean_sharpe: float
-    """Mean of the single agents' annual Sharpe ratios on the first half of validation, before
-    any agent was told to stay out: the `score` that the best weights were chosen by; not the
-    portfolio's Sharpe ratio. −∞ where no evaluation was healthy."""
+    """Mean of the single agents' annual Sharpe ratios of alpha on the first half of validation,
+    before any agent was told to stay out: the `score` that the best weights were chosen by; not
+    the portfolio's Sharpe ratio. −∞ where no evaluation was healthy. In runs of versions that
+    chose by the net return: of that."""
     decision: str
     """What the second half of validation decided to keep of the policy, in words."""
     trading_agents: tuple[str, ...]

@@ -27,6 +27,7 @@ from tradingbot.runs.loading import labels_of
 from tradingbot.runs.manifest import CheckpointManifest
 from tradingbot.runs.record import draw_seed
 from tradingbot.runs.resuming import ResumePoint, resume_run
+from tradingbot.training.agent_scores import choosing_bars, scores_on
 from tradingbot.training.checkpoint_writer import (
     CheckpointWriter,
     failures_recorded,
@@ -38,7 +39,7 @@ from tradingbot.training.config_files import config_of_mapping
 from tradingbot.training.data import TrainingData, open_data
 from tradingbot.training.encoder_transfer import open_transfer, transfer_words
 from tradingbot.training.plugins import require_plugins, with_plugins
-from tradingbot.training.preparation import prepare, restore, scores_on
+from tradingbot.training.preparation import prepare, restore
 from tradingbot.training.result_file import TrainResult
 from tradingbot.training.results import judge_result
 from tradingbot.training.run_plan import plan_run
@@ -275,10 +276,10 @@ def _interrupted(run: RunDirectory, ended: Ended) -> SessionResult:
 def _trainer(
     work: _Work, writer: CheckpointWriter, told: CallbackList, callbacks: SessionCallbacks
 ) -> Trainer:
-    learner, data = work.setup.learner, work.data
+    learner = work.setup.learner
 
     def evaluate() -> dict[str, Tensor]:
-        return scores_on(work.setup.choosing, learner, data.bars_per_year)
+        return scores_on(choosing_bars(work.data), work.setup, work.data)
 
     recorder = FlightRecorder(learner.task, work.config.guards, write=writer.record)
     hooks = Hooks(evaluate, writer.save, writer.load_healthy, told.take, callbacks.interrupted)

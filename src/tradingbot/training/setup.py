@@ -12,12 +12,10 @@ from dataclasses import dataclass, replace
 import torch
 from torch import nn
 
-from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import ConfigError
 from tradingbot.envs.auxiliary import auxiliary_targets
 from tradingbot.envs.config import EnvConfig
-from tradingbot.envs.population import PopulationTask, evaluation_task
-from tradingbot.envs.portfolio.task import PortfolioTask
+from tradingbot.envs.population import PopulationTask
 from tradingbot.evaluation.backtest.baselines import baseline
 from tradingbot.evaluation.demonstrations import demonstrator, expert_actions
 from tradingbot.learning.cloning.learner import Cloner
@@ -36,7 +34,7 @@ from tradingbot.networks.parameters import ParameterReport, report_parameters
 from tradingbot.networks.view import EncoderView, TableView, View
 from tradingbot.rewards import RewardConfig
 from tradingbot.training.config import TrainConfig
-from tradingbot.training.data import TrainingData, halves, require_parts
+from tradingbot.training.data import TrainingData, require_parts
 from tradingbot.training.encoder_transfer import Transfer, take_over
 from tradingbot.training.environment_task import TrainingTask, build_task
 
@@ -56,8 +54,6 @@ class TrainingSetup:
     """What agents see the market through."""
     encoder: Encoder | None
     """None where the table is seen as it is."""
-    choosing: TrainingTask
-    """Backtest of the first half of validation, which the best weights are chosen on."""
     pretrainer: Pretrainer | None = None
     cloner: Cloner | None = None
 
@@ -143,10 +139,7 @@ def build_training_setup(
         asks = pretrained is not None or config.auxiliary.weight > 0.0
         targets = _targets(data, task, seed) if asks else {}
         learner = _learner(config, task, view, targets, seed)
-        choosing, _ = halves(data.split.validation)
-        setup = TrainingSetup(
-            learner, env, device, view, encoder, _backtest(env, data, choosing, task)
-        )
+        setup = TrainingSetup(learner, env, device, view, encoder)
         if not begins:
             return setup
         pretrainer = None
@@ -155,29 +148,6 @@ def build_training_setup(
             table = task.own_bars.table
             pretrainer = Pretrainer(pretrained, table, targets, config.pretraining, seed=seed)
         return replace(setup, pretrainer=pretrainer, cloner=_cloner(config, setup, seed))
-
-
-def part_task(setup: TrainingSetup, data: TrainingData, part: IndexRange) -> TrainingTask:
-    """Return the backtest of a part, showing agents what they saw in training."""
-    trained_on = setup.learner.task
-    assert isinstance(trained_on, TrainingTask)
-    return _backtest(setup.env, data, part, trained_on)
-
-
-def _backtest(
-    env: EnvConfig, data: TrainingData, part: IndexRange, trained_on: TrainingTask
-) -> TrainingTask:
-    if isinstance(trained_on, PortfolioTask):
-        return trained_on.backtest(part.start, part.stop - 1)
-    whole = evaluation_task(
-        data.world,
-        env,
-        first_bar=part.start,
-        last_bar=part.stop - 1,
-        device=trained_on.table.device,
-        dtype=torch.float32 if trained_on.table.is_cuda else torch.float64,
-    )
-    return trained_on.dress(whole)
 
 
 def _encoder(config: TrainConfig, task: TrainingTask, seed: int) -> Encoder | None:

@@ -151,7 +151,7 @@ def note_result(
     bars_per_year: float,
     at: datetime,
 ) -> None:
-    """Write a finished run's Sharpe ratio on the test part into the ledger.
+    """Write a finished run's Sharpe ratios on the test part into the ledger: of alpha, and net.
 
     Args:
         trial: That the run is counted by.
@@ -166,8 +166,14 @@ def note_result(
         StorageError: If the ledger is not whole, or the disk refuses.
     """
     agents = result.parts[-1].policy(AGENTS)
-    sharpe = math.nan if agents is None else agents.sharpe_annual.estimate
-    ledger = Ledger(workspace)
-    figure = sharpe / math.sqrt(bars_per_year)
-    entry = ledger.finish(trial, figure, at=at, record_sha256=record_sha256)
+    net = math.nan if agents is None else agents.sharpe_annual.estimate
+    alpha = math.nan if agents is None else agents.alpha_sharpe_annual
+    ledger, yearly = Ledger(workspace), math.sqrt(bars_per_year)
+    entry = ledger.finish(
+        trial,
+        net / yearly,
+        alpha_sharpe_per_bar=alpha / yearly,
+        at=at,
+        record_sha256=record_sha256,
+    )
     ledger.write_receipt(run.path, entry)

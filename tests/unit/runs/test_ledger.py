@@ -27,10 +27,11 @@ def test_trials_of_some_data_are_counted_with_their_newest_result(tmp_path: Path
     ledger = Ledger(tmp_path)
     first, second = begin(ledger), begin(ledger, "b")
     begin(ledger, "c", data="e" * 64)
-    ledger.finish(second, 0.01, at=AT)
-    ledger.finish(second, 0.02, at=AT)
+    ledger.finish(second, 0.01, alpha_sharpe_per_bar=0.03, at=AT)
+    ledger.finish(second, 0.02, alpha_sharpe_per_bar=-0.01, at=AT)
     trials = ledger.trials("d" * 64)
     assert [(each.run, each.sharpe_per_bar) for each in trials] == [("a", None), ("b", 0.02)]
+    assert [each.judged_sharpe_per_bar for each in trials] == [None, -0.01]
     assert trials[0].sequence == first.sequence == 0
 
 
@@ -46,8 +47,18 @@ def test_checks_of_a_dossier_are_kept_but_not_counted(tmp_path: Path) -> None:
 
 def test_result_that_is_no_number_is_no_result(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path)
-    ledger.finish(begin(ledger), float("nan"), at=AT)
+    ledger.finish(begin(ledger), float("nan"), alpha_sharpe_per_bar=float("nan"), at=AT)
     assert ledger.trials("d" * 64)[0].sharpe_per_bar is None
+
+
+def test_ledger_of_before_is_whole_and_judged_by_the_net_return_that_it_noted(
+    tmp_path: Path,
+) -> None:
+    ledger = Ledger(tmp_path)
+    ledger.finish(begin(ledger), 0.04, alpha_sharpe_per_bar=float("nan"), at=AT)
+    assert "alpha" not in ledger.path.read_text()  # as a version without alpha wrote it
+    begin(ledger, "b")
+    assert [each.judged_sharpe_per_bar for each in ledger.trials("d" * 64)] == [0.04, None]
 
 
 def test_workspace_without_ledger_has_no_trials(tmp_path: Path) -> None:

@@ -189,7 +189,10 @@ def test_rule_of_the_sleeves_trades_them(tmp_path: Path) -> None:
     worth = []
     for rule in ("buy_and_hold", "flat"):
         config = config_of("portfolio", **{"environment.portfolio.sleeves": rule})
-        task = build_training_setup(config, open_data(config, tmp_path), seed=1).choosing
+        data = open_data(config, tmp_path)
+        trained_on = build_training_setup(config, data, seed=1).learner.task
+        assert isinstance(trained_on, PortfolioTask)
+        task = trained_on.backtest(data.split.test.start, data.split.test.stop - 1)
         state = task.begin()[0]
         for _ in range(3):
             state = task.step(state, torch.tensor([[[0.5, 0.5, 0.0]]])).state

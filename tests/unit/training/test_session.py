@@ -126,7 +126,7 @@ def test_agents_stay_out_where_no_evaluation_was_healthy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shrinks: bool
 ) -> None:
     def ill(*_: object) -> dict[str, Tensor]:
-        return {"sharpe": torch.full((2,), float("nan"), dtype=torch.float64)}
+        return {"alpha_sharpe": torch.full((2,), float("nan"), dtype=torch.float64)}
 
     monkeypatch.setattr(sessions, "scores_on", ill)
 

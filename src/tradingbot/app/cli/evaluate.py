@@ -220,7 +220,9 @@ def _print_summary(dossier: Dossier) -> None:
 
 def _break_even(found: Sensitivity) -> tuple[str, str]:
     """Say the cost of each fill at which nothing is left, and what is wanted."""
-    cost, wanted = found.break_even_cost_bps[0], f"≥ {2.0 * found.assumed_cost_bps:.1f}"
+    from tradingbot.evaluation.gates.measurements import reserve_basis_bps
+
+    cost, wanted = found.break_even_cost_bps[0], f"≥ {2.0 * reserve_basis_bps(found):.1f}"
     if cost is None:
         return "none at any cost", wanted
     return (f"> {max(found.cost_bps):g}" if math.isinf(cost) else f"{cost:.2f}"), wanted

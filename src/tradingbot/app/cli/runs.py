@@ -44,7 +44,7 @@ def list_all(context: typer.Context, as_json: JsonOption = False) -> None:
     columns = ["run", "state", "learner", "created (UTC)", "steps", "trade", "score", "data"]
     caption = (
         "trade: agents that validation lets trade; score: mean of the single agents' Sharpe ratios "
-        "on the first half of validation, newest checkpoint; none where no agent trades"
+        "of alpha on the first half of validation, newest checkpoint; none where no agent trades"
     )
     rows = [
         (

@@ -20,6 +20,7 @@ from tradingbot.evaluation.analyses.performance import Performance
 from tradingbot.evaluation.analyses.retraining.spec import RetrainingResult
 from tradingbot.evaluation.analyses.settings import StatisticsSettings
 from tradingbot.evaluation.dossier.evidence import Statistics
+from tradingbot.evaluation.performance.matched_exposure import share_at_exposure_of
 from tradingbot.evaluation.performance.record import AGENTS
 from tradingbot.evaluation.statistics import deflation
 from tradingbot.evaluation.statistics.dependence import effective_bars
@@ -51,11 +52,7 @@ def measure_statistics(inputs: AnalysisInputs, settings: StatisticsSettings) -> 
     agents = performance.series(AGENTS)
     own, portfolio = np.array(agents.alpha), np.array(agents.portfolio)
     net = measure_sharpe(portfolio)
-    baselines = {
-        each.policy: np.array(each.alpha)
-        for each in performance.test_series
-        if each.kind == "baseline"
-    }
+    baselines = _baselines(performance)
     variants = _variants(inputs, own)
     lower, consistent, upper = _superiority(own, list(baselines.values()), settings.draws)
     return Statistics(
@@ -72,6 +69,17 @@ def measure_statistics(inputs: AnalysisInputs, settings: StatisticsSettings) -> 
         net_sharpe_per_bar=0.0 if math.isnan(net.sharpe) else net.sharpe,
         net_probabilistic_sharpe=_net_probability(net, _proving_bars(portfolio)),
     )
+
+
+def _baselines(performance: Performance) -> dict[str, FloatArray]:
+    """Return alpha (S,) of every baseline, at no more exposure than the agents have."""
+    test = performance.parts[-1]
+    rows = {row.policy: row for row in test.policies}
+    return {
+        each.policy: np.array(each.alpha) * share_at_exposure_of(rows[AGENTS], rows[each.policy])
+        for each in performance.test_series
+        if each.kind == "baseline"
+    }
 
 
 def _net_probability(net: SharpeSample, n_bars: float) -> float:

@@ -6,10 +6,14 @@ import math
 from collections.abc import Callable, Mapping
 
 from tradingbot.evaluation.dossier.dossier import Dossier
+from tradingbot.evaluation.dossier.robustness import Sensitivity
 from tradingbot.evaluation.gates.measurement import Finding, Measurement
 from tradingbot.evaluation.gates.pending import PENDING
 from tradingbot.evaluation.gates.training_measurements import TRAINING_MEASUREMENTS
+from tradingbot.evaluation.oracle.action_rule import DEFAULT_COST_FRAC
 from tradingbot.evaluation.performance.record import AgentPerformance, PolicyPerformance
+
+_BASIS_POINTS = 1e4
 
 BENCH_PREFIX = "bench/"
 """Metrics that a benchmark measures, not a dossier; the rest is the name of its record."""
@@ -123,9 +127,15 @@ def _cost_reserve(dossier: Dossier) -> Finding:
     if found is None:
         return _left_out(dossier, "sensitivity")
     break_even = found.break_even_cost_bps[0]
-    if found.assumed_cost_bps <= 0.0:
-        return "the run assumes no costs"
-    return 0.0 if break_even is None else break_even / found.assumed_cost_bps
+    return 0.0 if break_even is None else break_even / reserve_basis_bps(found)
+
+
+def reserve_basis_bps(found: Sensitivity) -> float:
+    """Return the cost of a fill that the reserve is measured in: the run's own, basis points.
+
+    A run that assumes none is asked for what trading costs by default: no one trades for nothing.
+    """
+    return found.assumed_cost_bps or _BASIS_POINTS * DEFAULT_COST_FRAC
 
 
 def _late(dossier: Dossier) -> Finding:

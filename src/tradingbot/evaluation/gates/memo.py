@@ -16,9 +16,11 @@ from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.gates.gate import COMPARISONS, EDGE_PHASE, FALLBACK_PHASE, Gate
 from tradingbot.evaluation.gates.idleness import depends_on_trading, no_agent_trades
 from tradingbot.evaluation.gates.judging import judge_gates
+from tradingbot.evaluation.gates.measurements import reserve_basis_bps
 from tradingbot.evaluation.gates.pending import PENDING
 from tradingbot.evaluation.gates.plausibility import raise_alarm
 from tradingbot.evaluation.gates.result import Alarm, GateResult, Memo, Verdict
+from tradingbot.evaluation.performance.matched_exposure import share_at_exposure_of
 from tradingbot.evaluation.performance.record import PolicyPerformance
 
 _LISTED = 5
@@ -151,9 +153,15 @@ def _best_baseline(dossier: Dossier) -> str:
     if any(row.earned is None for row in rows):
         best = max(rows, key=lambda row: row.net_bps_per_bar.estimate)
         return f" {best.policy} ({best.net_bps_per_bar.estimate:.2f} bp per bar net)"
-    alpha = {row.policy: row.earned.alpha_bps.estimate for row in rows if row.earned is not None}
+    shares = {row.policy: share_at_exposure_of(dossier.test.policies[0], row) for row in rows}
+    alpha = {
+        row.policy: shares[row.policy] * row.earned.alpha_bps.estimate
+        for row in rows
+        if row.earned is not None
+    }
     name = max(alpha, key=lambda policy: alpha[policy])
-    return f" {name} ({alpha[name]:.2f} bp per bar of alpha)"
+    size = " at the agents' exposure" if shares[name] < 1.0 else ""
+    return f" {name} ({alpha[name]:.2f} bp per bar of alpha{size})"
 
 
 def _reasons(
@@ -175,6 +183,8 @@ def _break_even(dossier: Dossier) -> tuple[str, ...]:
         return ()
     cost, what = found.break_even_cost_bps[0], found.judged.capitalize()
     assumed = f"the run assumes {found.assumed_cost_bps:.2f} bp"
+    if not found.assumed_cost_bps:
+        assumed = f"the run assumes none, the default is {reserve_basis_bps(found):.2f} bp"
     if cost is None:
         return (f"{what} is below 0 even at no cost; {assumed}.",)
     if cost > _COSTS_DECIDE * found.assumed_cost_bps > 0.0 or math.isinf(cost):

@@ -195,6 +195,9 @@ def policy_performance(
         equity=tuple(played.portfolio[day_ends(played)].tolist()),
         earned=None if parts is None else earned_parts(parts),
         win_rate_interval=_win_rate(played),
+        alpha_sharpe_annual=math.nan
+        if parts is None
+        else returns.annual_sharpe(parts.alpha.mean(axis=1), bars_per_year=per_year),
     )
 
 

@@ -72,6 +72,9 @@ class PolicyPerformance:
     win_rate_interval: Interval | None = None
     """Win rate with its 95 % interval, which knows that trades of the same days go together; None
     without a closed trade, and where an earlier version did not measure it."""
+    alpha_sharpe_annual: float = math.nan
+    """Of the accounts' mean alpha per bar; NaN where nothing moves, and where an earlier version
+    did not measure it."""
 
     @property
     def market_bps(self) -> Interval | None:

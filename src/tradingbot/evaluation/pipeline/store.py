@@ -180,6 +180,9 @@ def run_identity(subject: EvaluatedRun) -> str:
 def counted_sharpes(trials: Sequence[Trial]) -> list[float | None]:
     """Return the Sharpe ratio per bar of every trial that counts; None where it came to none.
 
+    It is that of alpha, which is what is deflated by it; of the net return where a version before
+    noted nothing else.
+
     The first evaluation of a run belongs to its own training; every further one, under other
     settings, is another trial.
     """
@@ -190,5 +193,5 @@ def counted_sharpes(trials: Sequence[Trial]) -> list[float | None]:
         if trial.kind == "evaluation":
             evaluated.add(trial.run)
         if not is_own_training:
-            found.append(trial.sharpe_per_bar)
+            found.append(trial.judged_sharpe_per_bar)
     return found

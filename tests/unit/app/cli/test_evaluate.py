@@ -204,7 +204,9 @@ def test_gates_refuse_a_dossier_that_is_not_the_one_the_evaluation_left(
         note(workspace, "dossier", "tiny", sha256_of(file))
         began = note(workspace, "training", "tiny", "c" * 64)
         seal = RunDirectory.open(file.parents[1]).status().sha256
-        Ledger(workspace).finish(began, 0.0, at=datetime.now(UTC), record_sha256=seal)
+        Ledger(workspace).finish(
+            began, 0.0, alpha_sharpe_per_bar=0.0, at=datetime.now(UTC), record_sha256=seal
+        )
         write_receipts(file.parents[1], (began.receipt,))
     else:
         selected = file.read_bytes()

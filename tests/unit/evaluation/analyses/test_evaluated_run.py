@@ -11,11 +11,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from fixtures.sealed_runs import edit_json, reseal
 from fixtures.tiny_training import tiny_config
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import ConfigError, DataError, StorageError
+from tradingbot.envs.population import PopulationTask, evaluation_task
 from tradingbot.evaluation.analyses.analysis import AnalysisInputs
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun, open_evaluated_run
 from tradingbot.evaluation.analyses.health import measure_health
@@ -29,7 +31,6 @@ from tradingbot.runs.ledger import LEDGER_FILE
 from tradingbot.runs.verification import file_problems
 from tradingbot.training.preparation import prepare_training_setup
 from tradingbot.training.session import begin_run
-from tradingbot.training.setup import part_task
 from tradingbot.training.trial_ledger import require_counted
 
 UNSHRUNK: dict[str, object] = {"validation__shrink": False}
@@ -51,7 +52,7 @@ LEARNERS: dict[str, dict[str, object]] = {
 
 
 def selected_wealth(subject: EvaluatedRun) -> np.ndarray:
-    """Play the selected weights on the test part, as training does: (S + 1, N)."""
+    """Play the selected weights on the test part through tensors: (S + 1, N)."""
     setup = prepare_training_setup(subject.config, subject.data, seed=5)
     checkpoint, _ = latest_good(subject.run, to_resume=False, label="selected")
     assert checkpoint is not None
@@ -62,12 +63,21 @@ def selected_wealth(subject: EvaluatedRun) -> np.ndarray:
             if key.startswith(f"{name}.")
         }
         network.load_state_dict(stored)
-    task = part_task(setup, subject.data, subject.bars("test"))
+    trained_on, bars = setup.learner.task, subject.bars("test")
+    assert isinstance(trained_on, PopulationTask)
+    whole = evaluation_task(
+        subject.data.world,
+        setup.env,
+        first_bar=bars.start,
+        last_bar=bars.stop - 1,
+        dtype=torch.float64,
+    )
+    task = trained_on.dress(whole)
     return play(task, setup.learner.act, task.episode_bars).wealth[..., 0].double().numpy()
 
 
 @pytest.mark.parametrize("name", ["direct targets", *LEARNERS])
-def test_backtest_equals_the_judge_of_training_bar_for_bar(
+def test_backtest_equals_the_task_of_training_bar_for_bar(
     subject: EvaluatedRun, tmp_path: Path, name: str
 ) -> None:
     opened = subject

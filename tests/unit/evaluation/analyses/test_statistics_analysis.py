@@ -115,10 +115,12 @@ def trained(seed: int, returns: FloatArray) -> RetrainingResult:
     return RetrainingResult(RetrainingSpec(seed, 1.0), 1, "", "", "2024-12-31", 1, (part,))
 
 
-def given_of(tracks: Tracks) -> AnalysisInputs:
+def given_of(tracks: Tracks, own_exposure: float = 0.5) -> AnalysisInputs:
     other = trained(3, tracks.better)
     windowed = replace(other, spec=replace(other.spec, windows=(("2025-01-02", "2025-01-31"),)))
-    test = cast(PartPerformance, SimpleNamespace(factor="equal weight"))
+    held = {AGENTS: own_exposure, HOLD: 0.5, BETTER: 0.5, WORSE: 0.25, ORACLE: 1.0}
+    rows = tuple(SimpleNamespace(policy=name, exposure_frac=held[name]) for name in held)
+    test = cast(PartPerformance, SimpleNamespace(factor="equal weight", policies=rows))
     performance = Performance(
         (test,),
         (
@@ -205,6 +207,17 @@ def test_superiority_is_that_over_the_baseline_that_is_hardest_to_beat(
     assert found.spa_p_consistent == hardest.p_consistent > 0.5
     assert found.spa_p_upper == hardest.p_upper
     assert found.spa_against == (HOLD, BETTER, WORSE)
+
+
+def test_baselines_that_hold_more_than_the_agents_are_compared_at_their_exposure(
+    tracks: Tracks,
+) -> None:
+    smaller = measure_statistics(given_of(tracks, own_exposure=0.125), SETTINGS)
+
+    quarter = against(tracks, 0.25 * tracks.better)  # earns a quarter, with a quarter of the noise
+    assert smaller.spa_p_consistent == quarter.p_consistent < 0.05
+    larger = measure_statistics(given_of(tracks, own_exposure=1.0), SETTINGS)
+    assert larger.spa_p_consistent == against(tracks, tracks.better).p_consistent
 
 
 def test_overfitting_is_of_all_trainings_on_the_same_bars(

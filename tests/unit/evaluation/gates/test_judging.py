@@ -83,12 +83,13 @@ def test_policy_without_shorts_uses_its_full_range_from_zero_to_one() -> None:
 def test_cost_reserve_is_break_even_over_assumed_costs() -> None:
     dossier = example_dossier()
     assert dossier.sensitivity is not None
-    for break_even, assumed, value in ((6.0, 1.5, 4.0), (None, 1.5, 0.0), (6.0, 0.0, None)):
+    rows = ((6.0, 1.5, 4.0), (None, 1.5, 0.0), (0.6, 0.0, 0.5), (None, 0.0, 0.0))
+    for break_even, assumed, value in rows:  # who assumes no cost is asked for the default 1.2 bp
         found = replace(
             dossier.sensitivity, break_even_cost_bps=(break_even,), assumed_cost_bps=assumed
         )
         result = MEASUREMENTS["cost_reserve"].read(replace(dossier, sensitivity=found))
-        assert result.value == value
+        assert result.value == pytest.approx(value)
 
 
 def test_track_record_is_measured_in_units_of_the_minimum() -> None:

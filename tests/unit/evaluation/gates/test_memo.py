@@ -16,7 +16,7 @@ from tradingbot.evaluation.gates.memo import write_memo
 from tradingbot.evaluation.gates.pending import PENDING
 from tradingbot.evaluation.gates.plausibility import raise_alarm
 from tradingbot.evaluation.gates.result import Memo
-from tradingbot.evaluation.performance.record import EarnedParts
+from tradingbot.evaluation.performance.record import AGENTS, HOLD, EarnedParts
 from tradingbot.evaluation.statistics.interval import Interval
 
 
@@ -125,6 +125,22 @@ def test_no_lead_over_the_best_baseline_is_said_by_its_name_and_figures() -> Non
     assert memo.reasons == (
         f"FAIL: SPA p-value of alpha against the best baseline, {name}: 0.2, wanted < 0.05.",
     )
+
+
+def test_best_baseline_is_named_at_no_more_exposure_than_the_agents_have() -> None:
+    strong = _with_statistics(_with_alpha(strong_dossier(), 2.0), spa_p_consistent=0.2)
+    rows = []
+    for row in strong.test.policies:
+        alpha = Interval(0.8 if row.policy == HOLD else 0.3, 0.1, 1.0)
+        earned = None if row.earned is None else replace(row.earned, alpha_bps=alpha)
+        held = {HOLD: 1.0, AGENTS: 0.25}.get(row.policy, 0.25)
+        rows.append(replace(row, earned=earned, exposure_frac=held))
+
+    part = replace(strong.test, policies=tuple(rows))
+    memo = memo_of(replace(strong, parts=(strong.parts[0], part)))
+
+    assert "(0.30 bp per bar of alpha)" in memo.reasons[0]
+    assert HOLD not in memo.reasons[0]  # a fourth of it is 0.20
 
 
 def _with_alpha(dossier: Dossier, alpha_bps: float, **changes: float) -> Dossier:
@@ -437,7 +453,11 @@ def test_fallback_that_fails_does_not_speak_against_go() -> None:
     ("break_even", "assumed", "words"),
     [
         (0.23, 1.2, "Alpha ends at a cost of 0.23 bp a fill; the run assumes 1.20 bp."),
-        (0.23, 0.0, "Alpha ends at a cost of 0.23 bp a fill; the run assumes 0.00 bp."),
+        (
+            0.23,
+            0.0,
+            "Alpha ends at a cost of 0.23 bp a fill; the run assumes none, the default is 1.20 bp.",
+        ),
         (None, 1.2, "Alpha is below 0 even at no cost; the run assumes 1.20 bp."),
         (9.0, 1.2, ""),
         (math.inf, 1.2, ""),

@@ -144,19 +144,21 @@ def test_variants_are_each_tried_once_and_automatic_ones_are_few() -> None:
     assert chosen_variants(tiny_config(), settings) == (own, "budget.n_envs=4")
 
 
-def trial(sequence: int, kind: Kind, run: str, sharpe: float | None) -> Trial:
-    return Trial(sequence, kind, run, "", sharpe)
+def trial(
+    sequence: int, kind: Kind, run: str, sharpe: float | None, alpha: float | None = None
+) -> Trial:
+    return Trial(sequence, kind, run, "", sharpe, alpha)
 
 
 def test_first_evaluation_of_a_run_is_its_own_look_and_further_ones_count() -> None:
     trials = [
         trial(0, "training", "a", 0.1),
         trial(1, "evaluation", "a", None),
-        trial(2, "training", "b", 0.2),
+        trial(2, "training", "b", 0.2, alpha=-0.1),
         trial(3, "evaluation", "a", None),
     ]
 
-    assert counted_sharpes(trials) == [0.1, 0.2, None]
+    assert counted_sharpes(trials) == [0.1, -0.1, None]  # alpha where it was noted
 
 
 def test_too_few_placebos_are_refused_when_the_configuration_is_read() -> None:

@@ -40,9 +40,10 @@ from tradingbot.learning.trainer import Trainer
 from tradingbot.learning.trainer_hooks import Hooks, Snapshot
 from tradingbot.runs.ledger import Ledger
 from tradingbot.supervised.model_names import NO_MODEL
+from tradingbot.training.agent_scores import choosing_bars, scores_on
 from tradingbot.training.config import TrainConfig
-from tradingbot.training.data import TrainingData, halves, open_data, require_parts
-from tradingbot.training.preparation import prepare, scores_on
+from tradingbot.training.data import TrainingData, open_data, require_parts
+from tradingbot.training.preparation import prepare
 from tradingbot.training.results import (
     SelectedPolicy,
     select_by_validation,
@@ -50,7 +51,7 @@ from tradingbot.training.results import (
     select_nothing,
 )
 from tradingbot.training.run_policy import LearnerPolicy
-from tradingbot.training.setup import TrainingSetup, build_training_setup, part_task
+from tradingbot.training.setup import TrainingSetup, build_training_setup
 from tradingbot.training.trial_ledger import data_key
 
 _DATA_KEYS = ("dataset", "market", "symbols", "splits", "scaling")
@@ -148,7 +149,6 @@ def _train(prepared: PreparedRetraining, progress: Progress) -> tuple[SelectedPo
     """Return what is kept of the policy, or None and why training was halted."""
     config, data, setup = prepared.config, prepared.data, prepared.setup
     learner, healthy = setup.learner, dict[str, Tensor]()
-    validation = part_task(setup, data, halves(data.split.validation)[0])
 
     def save(snapshot: Snapshot) -> None:
         if "healthy" in snapshot.labels:
@@ -161,7 +161,7 @@ def _train(prepared: PreparedRetraining, progress: Progress) -> tuple[SelectedPo
             progress(min(event.steps, total), total, "training, step")
 
     hooks = Hooks(
-        evaluate=lambda: scores_on(validation, learner, data.bars_per_year),
+        evaluate=lambda: scores_on(choosing_bars(data), setup, data),
         save=save,
         load_healthy=lambda: dict(healthy),
         emit=tell,
@@ -257,8 +257,10 @@ def _train_counted(inputs: AnalysisInputs, *, spec: RetrainingSpec) -> Retrainin
     )
     ledger.write_receipt(subject.run.path, entry)
     trained = retrain(prepared, inputs.progress, inputs.shared)
-    returns = np.array(trained.parts[-1].returns)
-    sharpe = annual_sharpe(returns, bars_per_year=1.0)
-    result = ledger.finish(entry, sharpe, at=datetime.now(UTC))
+    played = trained.parts[-1]
+    net, alpha = (
+        annual_sharpe(np.array(each), bars_per_year=1.0) for each in (played.returns, played.alpha)
+    )
+    result = ledger.finish(entry, net, alpha_sharpe_per_bar=alpha, at=datetime.now(UTC))
     ledger.write_receipt(subject.run.path, result)
     return trained
