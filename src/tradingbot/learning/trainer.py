@@ -87,6 +87,8 @@ class Trainer(Resumable):
             network.load_state_dict(
                 {key: self._best[f"{name}.{key}"] for key in network.state_dict()}
             )
+        if isinstance(self.learner, TaskLearner):
+            self.learner.view.refresh()  # an encoder that learns came with them
 
     def state(self) -> dict[str, Tensor]:
         """Return everything that resuming bit for bit needs."""
