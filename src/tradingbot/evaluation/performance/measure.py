@@ -63,8 +63,7 @@ def require_finite(played: Backtest) -> Backtest:
 def day_ends(played: Backtest) -> NDArray[np.int64]:
     """Return the places on the axis (S + 1,) of the start and of each day's last bar."""
     days = closing_day(played.closed_at.astype("datetime64[us]"))
-    last = np.flatnonzero(np.append(days[1:] != days[:-1], True))
-    return np.unique(np.append(0, last))
+    return np.unique(np.append(0, np.flatnonzero(np.append(days[1:] != days[:-1], True))))
 
 
 def annual_sharpe_or_zero(series: FloatArray, bars_per_year: float) -> float:
@@ -171,6 +170,7 @@ def policy_performance(
     """
     series, per_year = played.portfolio_returns, played.bars_per_year
     sleeves, closed = played.returns.mean(axis=1), played.trades.select(~played.trades.is_open)
+    alpha = np.zeros(0) if parts is None else parts.alpha.mean(axis=1)
     return PolicyPerformance(
         policy=played.policy,
         kind=kind,
@@ -195,9 +195,7 @@ def policy_performance(
         equity=tuple(played.portfolio[day_ends(played)].tolist()),
         earned=None if parts is None else earned_parts(parts),
         win_rate_interval=_win_rate(played),
-        alpha_sharpe_annual=math.nan
-        if parts is None
-        else returns.annual_sharpe(parts.alpha.mean(axis=1), bars_per_year=per_year),
+        alpha_sharpe_annual=returns.annual_sharpe(alpha, bars_per_year=per_year),
     )
 
 
