@@ -6,6 +6,7 @@ is not importable there.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -17,6 +18,31 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = ("src", "benchmarks", "pyproject.toml", "README.md", "LICENSE")
+COMMANDS = {
+    ("config", "list"): "crypto12",
+    ("universe", "list"): "us143",
+    ("demo", "--help"): "--market",
+    ("gates", "--print"): "final",
+    ("market", "list"): "planted",
+    ("bench", "--help"): "simulator",
+    (
+        *("data", "generate", "--name", "tiny", "--universe", "prototype10", "--json"),
+        *("--start", "2025-09-01", "--end", "2025-09-12"),
+    ): '"tiny"',
+}
+"""Arguments, and what is shown."""
+ONE_BY_ONE = """
+import contextlib, io, json
+from tradingbot.app.cli.application import run
+
+said = []
+for arguments in {commands!r}:
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        assert run(arguments) == 0, arguments
+    said.append(out.getvalue())
+print(json.dumps(said))
+"""
 FACADE = """
 import sys
 import tradingbot as tb
@@ -81,30 +107,22 @@ def _run(command: list[str], folder: Path) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize(
-    ("arguments", "shown"),
-    [
-        (("doctor",), "tradingbot"),
-        (("config", "list"), "crypto12"),
-        (("universe", "list"), "us143"),
-        (("demo", "--help"), "--market"),
-        (("gates", "--print"), "final"),
-        (("market", "list"), "planted"),
-        (("bench", "--help"), "simulator"),
-        (
-            (
-                *("data", "generate", "--name", "tiny", "--universe", "prototype10", "--json"),
-                *("--start", "2025-09-01", "--end", "2025-09-12"),
-            ),
-            '"tiny"',
-        ),
-    ],
-    ids=lambda value: " ".join(value[:2]) if isinstance(value, tuple) else "",
-)
-def test_command_works_elsewhere(
-    installed: Path, tmp_path: Path, arguments: tuple[str, ...], shown: str
-) -> None:
-    assert shown in _run([str(installed / "tradingbot"), *arguments], tmp_path)
+@pytest.fixture(scope="module")
+def said(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """What each of `COMMANDS` says there: one interpreter imports the packages for all of them."""
+    code = ONE_BY_ONE.format(commands=[list(arguments) for arguments in COMMANDS])
+    out = _run([str(installed / "python"), "-c", code], tmp_path_factory.mktemp("elsewhere"))
+    texts: list[str] = json.loads(out)
+    return texts
+
+
+def test_installed_command_works_elsewhere(installed: Path, tmp_path: Path) -> None:
+    assert "tradingbot" in _run([str(installed / "tradingbot"), "doctor"], tmp_path)
+
+
+@pytest.mark.parametrize("arguments", COMMANDS, ids=lambda words: " ".join(words[:2]))
+def test_command_works_elsewhere(said: list[str], arguments: tuple[str, ...]) -> None:
+    assert COMMANDS[arguments] in said[list(COMMANDS).index(arguments)]
 
 
 def test_facade_works_elsewhere(installed: Path, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import math
 import pytest
 import torch
 from torch._dynamo.utils import counters
+from torch._inductor import config as compiler
 
 from fixtures.streams import profit, scene
 from tradingbot.domain.errors import ConfigError
@@ -31,6 +32,10 @@ def test_compiled_step_equals_the_eager_one(monkeypatch: pytest.MonkeyPatch) -> 
     if missing_compiler(torch.device("cpu")):
         pytest.skip("compiling for the CPU needs a C++ compiler, and there is none")
     torch.set_num_threads(1)
+    # One loop per kernel, and no trial of every kind of vector: here it stands for a GPU's program.
+    monkeypatch.setattr(compiler.cpp, "simdlen", 1)
+    monkeypatch.setattr(compiler.cpp, "vec_isa_ok", True)
+    monkeypatch.setattr(compiler, "cpp_cache_precompile_headers", False)
     where = scene(RULES, "impact", 6, n_lanes=LANES, n_steps=STEPS)
     program = compiled_step(RULES, profit, where.market, where.starts)
     rates, account = pack_rates(where.rates), where.open()

@@ -24,7 +24,7 @@ from tradingbot.executors.executor import (
 )
 from tradingbot.executors.processes import ProcessExecutor, WorkerTimes
 
-FAST = WorkerTimes(heartbeat_s=0.1, silence_s=1.5, start_s=60.0)
+FAST = WorkerTimes(heartbeat_s=0.1, silence_s=0.8, start_s=60.0)
 _PATIENCE_S = 60.0
 
 
@@ -174,7 +174,7 @@ def test_outcomes_come_in_the_order_of_finishing_and_workers_open_once(
     processes: ProcessExecutor, tmp_path: Path
 ) -> None:
     assert processes.n_free == 2
-    items = [WorkItem("slow", ("sleep", 2.0)), *(WorkItem(f"{n}", ("square", n)) for n in range(4))]
+    items = [WorkItem("slow", ("sleep", 0.5)), *(WorkItem(f"{n}", ("square", n)) for n in range(4))]
 
     names = [outcome.item.name for outcome in run_items(processes, items)]
 
@@ -205,7 +205,7 @@ def test_worker_that_is_killed_or_stopped_is_replaced_and_its_item_done_again(
     ("what", "words"),
     [
         ("kill", "was ended by SIGKILL (the system does so when memory is short); again: its"),
-        ("stop", "its process gave no sign of life for 1.5 s; again: its process gave no sign"),
+        ("stop", "its process gave no sign of life for 0.8 s; again: its process gave no sign"),
     ],
 )
 def test_item_that_loses_its_worker_twice_is_reported_by_name_and_others_go_on(
@@ -237,12 +237,12 @@ def test_worker_that_is_killed_while_idle_is_replaced(processes: ProcessExecutor
 
 def test_item_that_takes_too_long_is_given_up(processes: ProcessExecutor, tmp_path: Path) -> None:
     began = time.monotonic()
-    items = [WorkItem("trial 7", ("sleep", _PATIENCE_S), timeout_s=1.5)]
+    items = [WorkItem("trial 7", ("sleep", _PATIENCE_S), timeout_s=0.5)]
 
     (outcome,) = run_items(processes, items)
 
     assert time.monotonic() - began < _PATIENCE_S / 2
-    with pytest.raises(UserError, match=r"trial 7 must be done in 1\.5 s, was not finished"):
+    with pytest.raises(UserError, match=r"trial 7 must be done in 0\.5 s, was not finished"):
         outcome.result()
 
 
@@ -272,13 +272,13 @@ def test_nothing_is_left_running_even_of_stopped_workers(tmp_path: Path) -> None
 
 
 def test_executor_that_did_not_listen_for_long_blames_no_worker(tmp_path: Path) -> None:
-    times = WorkerTimes(heartbeat_s=0.1, silence_s=1.0, start_s=60.0)
+    times = WorkerTimes(heartbeat_s=0.1, silence_s=0.6, start_s=60.0)
     with ProcessExecutor(partial(open_work, tmp_path), 1, times=times) as processes:
-        processes.submit(WorkItem("fold 1", ("sleep", 3.0)))
+        processes.submit(WorkItem("fold 1", ("sleep", 1.2)))
         wait_for(tmp_path / "asleep")
-        time.sleep(2.0)  # the caller does something else
+        time.sleep(0.9)  # the caller does something else
 
-        assert processes.wait(ignore_progress).result() == 3.0
+        assert processes.wait(ignore_progress).result() == 1.2
     assert (tmp_path / "done.txt").read_text().count("sleep") == 1
 
 
