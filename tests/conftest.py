@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+import torch
 
 from fixtures.call_trap import CALLED, called_by_processes, set_trap, trap_processes
 
@@ -41,6 +42,12 @@ def pytest_collection_finish() -> None:
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
     gc.enable()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_thread() -> None:
+    """Compute by one thread: tensors are small, workers fill the cores, and bits stay the same."""
+    torch.set_num_threads(1)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -82,11 +89,9 @@ def real_data() -> Path:
 def evaluated_workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A workspace with a finished run named `tiny`; evaluations of it may add to it."""
     from fixtures.tiny_evaluation import make_run
-    from tradingbot.networks.threads import torch_threads
 
     workspace = tmp_path_factory.mktemp("evaluated")
-    with torch_threads(1):
-        make_run(workspace)
+    make_run(workspace)
     return workspace
 
 
@@ -95,10 +100,8 @@ def ppo_subject(tmp_path_factory: pytest.TempPathFactory) -> EvaluatedRun:
     """A run of PPO with critic, attention and deviations, whose agents all trade, open."""
     from fixtures.tiny_training import tiny_config
     from tradingbot.evaluation.analyses.evaluated_run import open_evaluated_run
-    from tradingbot.networks.threads import torch_threads
     from tradingbot.training.session import begin_run
 
     workspace = tmp_path_factory.mktemp("ppo")
-    with torch_threads(1):
-        begin_run(tiny_config(**_PPO), workspace, name="ppo")
+    begin_run(tiny_config(**_PPO), workspace, name="ppo")
     return open_evaluated_run("ppo", workspace)

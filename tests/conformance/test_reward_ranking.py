@@ -7,7 +7,6 @@ from datetime import date
 
 import numpy as np
 import pytest
-import torch
 
 from tradingbot.data.synthetic.registry import generate
 from tradingbot.envs.build_world import world_from_bars
@@ -22,7 +21,6 @@ IDLE_IS_BEST = {"prototype"}  # its weight on drawdown outweighs this much edge;
 
 
 def scene_of(kind: str) -> tuple[World, TargetTable]:
-    torch.set_num_threads(1)
     symbols = [f"S{index:02d}" for index in range(24)]
     market = generate(kind, symbols=symbols, start=date(2024, 1, 2), end=date(2024, 10, 1), seed=1)
     columns = (market.opens, market.highs, market.lows, market.closes, market.volumes)

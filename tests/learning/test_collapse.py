@@ -5,7 +5,6 @@ Learners are the real ones, markets synthetic. The numbers of updates are what d
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -23,14 +22,6 @@ from tradingbot.networks.view import TableView
 AGENTS = ("A0", "A1", "A2", "A3")
 ONSET = 5
 """Sound updates before rewards are spoilt."""
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -32,14 +32,6 @@ def sound_task(name: str, seed: int) -> Task:
     if name == "noise":
         return SignalTask(4, 8, kind="discrete", kappa=0.0, cost=0.2, seed=seed)
     return SignalTask(4, 8, kappa=0.0, cost=0.2, seed=seed)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.mark.parametrize(("name", "seed"), [(name, seed) for seed, name in enumerate(TASKS)])

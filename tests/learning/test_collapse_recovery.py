@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import pytest
 import torch
@@ -22,14 +22,6 @@ from tradingbot.networks.view import TableView
 
 ONSET = 4
 """Sound updates before one agent's rewards are not numbers now and then."""
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def test_rewards_that_stay_nan_are_rolled_back_and_then_end_training() -> None:

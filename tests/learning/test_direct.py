@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import pytest
-import torch
 
 from tradingbot_benchmarks.learning.curve.markets import Periods
 from tradingbot_benchmarks.learning.curve.measure import LearningRun, run_learning
 
 pytestmark = pytest.mark.slow
 SMALL = Periods(train_bars=1_600, test_bars=800)
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> None:
-    torch.set_num_threads(1)
 
 
 def test_planted_edge_is_found_out_of_sample() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 import torch
 
@@ -17,14 +15,6 @@ from tradingbot.networks.head_config import HeadConfig, Pooling
 from tradingbot.networks.view import TableView
 
 N_AGENTS, COST = 8, 0.02
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def config(pooling: Pooling = "partial", **changed) -> PPOConfig:

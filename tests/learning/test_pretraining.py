@@ -32,14 +32,6 @@ TRAIN = IndexRange(0, TRAIN_BARS)
 FloatArray = NDArray[np.float64]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> object:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 def generated(kind: str, n_symbols: int, seed: int) -> tuple[World, SyntheticMarket]:
     n_bars = TRAIN_BARS + TEST_BARS
     world = synthetic_world(kind, n_symbols=n_symbols, n_bars=n_bars, seed=seed, train=TRAIN)

@@ -31,7 +31,6 @@ RULES = SimulatorParams(
 def test_compiled_step_equals_the_eager_one(monkeypatch: pytest.MonkeyPatch) -> None:
     if missing_compiler(torch.device("cpu")):
         pytest.skip("compiling for the CPU needs a C++ compiler, and there is none")
-    torch.set_num_threads(1)
     # One loop per kernel, and no trial of every kind of vector: here it stands for a GPU's program.
     monkeypatch.setattr(compiler.cpp, "simdlen", 1)
     monkeypatch.setattr(compiler.cpp, "vec_isa_ok", True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 import torch
 from torch import Tensor
@@ -38,14 +36,6 @@ def perturbed(config: EncoderConfig, dtype: torch.dtype) -> Encoder:
 def history(dtype: torch.dtype) -> Tensor:
     generator = torch.Generator().manual_seed(5)
     return torch.randn(N_SERIES, N_BARS, N_FEATURES, generator=generator, dtype=dtype)
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(params=CONFIGS, ids=lambda name: name.replace(" ", "_"))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 import torch
 from torch import Tensor
@@ -44,14 +42,6 @@ def bits(values: Tensor) -> Tensor:
     """See float32 as int32: 0 is not −0, and NaN is itself."""
     assert values.dtype == torch.float32
     return values.contiguous().view(torch.int32)
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from threading import Event
 from threading import enumerate as enumerate_threads
@@ -44,14 +44,6 @@ CASES = {
     "codes, float64": (EnvConfig().with_space("discrete"), torch.float64),
     "codes, float32": (EnvConfig().with_space("discrete"), torch.float32),
 }
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def short(config: EnvConfig) -> EnvConfig:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -46,14 +45,6 @@ class Wild:
             return torch.rand(len(seen.row), generator=draws, dtype=torch.float64) * 2.0 - 1.0
         assert seen.allowed is not None
         return (torch.rand(seen.allowed.shape, generator=draws) * seen.allowed).argmax(0)
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 SHORT_IMPACT = sleeve_config(COST_PROFILES["impact"], allow_short=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 import torch
@@ -33,14 +31,6 @@ from tradingbot.market.observation import observe_accounts, private_features
 from tradingbot.risk import RiskLimits
 from tradingbot.risk.gate import judge
 from tradingbot.risk.rule import OrderView
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.mark.parametrize("space", SPACES)

@@ -43,14 +43,6 @@ from tradingbot.market.bars import STALE_COLUMN, Bar
 from tradingbot.market.episodes import begin, begin_next, drawn_symbols, start_row
 
 
-@pytest.fixture(autouse=True, scope="module")
-def one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 @pytest.mark.parametrize("option", OPTIONS)
 @pytest.mark.parametrize("space", SPACES)
 def test_batched_step_equals_scalar_step(space: str, option: str) -> None:

@@ -5,7 +5,6 @@ The single environment runs on the scalar simulator in float64; all others on th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -29,14 +28,6 @@ from tradingbot.risk.limits import RiskLimits
 BARS = 40  # with episodes of 12: across three ends
 B = 3
 SEED = 11
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def actions_of(space: ActionSpace, n: int = B, *, seed: int = 0) -> NDArray[Any]:

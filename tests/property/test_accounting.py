@@ -45,11 +45,6 @@ quick = settings(max_examples=EXAMPLES, deadline=None, derandomize=True, databas
 slow = settings(max_examples=SLOW_EXAMPLES, deadline=None, database=None)
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread() -> None:
-    torch.set_num_threads(1)
-
-
 def test_accounting_over_random_streams_adds_up() -> None:
     seen = Seen()
 

@@ -38,11 +38,6 @@ RULES = SimulatorParams(
 )
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread() -> None:
-    torch.set_num_threads(1)
-
-
 def endless_market(dtype: torch.dtype) -> TensorMarket:
     """Return a synthetic market without a trend, to be walked through again and again."""
     rng = stream(2, "endless")

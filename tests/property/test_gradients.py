@@ -24,11 +24,6 @@ STEPS, LANES, FIRST = 12, 32, 30
 COSTLY = CostProfile(2e-4, 3e-4, 4e-4, impact_coef=0.8, borrow_frac_per_bar=1e-4)
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread() -> None:
-    torch.set_num_threads(1)
-
-
 def calm_market(seed: int) -> TensorMarket:
     """Return a synthetic market that trades in every bar."""
     rng = stream(seed, "calm")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
-import pytest
 import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -38,11 +37,6 @@ RESERVED = SimulatorParams(
     episode=EpisodeRules(episode_bars=40, window_bars=1),
 )
 """Long accounts that must keep half of their equity in cash."""
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread() -> None:
-    torch.set_num_threads(1)
 
 
 def clocked(rules: SimulatorParams, profile: str, seed: int, changed_from: int) -> Scene:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -15,7 +14,6 @@ from tradingbot.evaluation.analyses.analysis import AnalysisInputs
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun, open_evaluated_run
 from tradingbot.evaluation.analyses.performance import measure_performance
 from tradingbot.evaluation.pipeline.config import EvaluateConfig, load_evaluate_config
-from tradingbot.networks.threads import torch_threads
 
 KEYS = [setting.key for setting in evaluation_settings()]
 SMALL: dict[str, object] = TINY_EVALUATION | {
@@ -60,12 +58,6 @@ WITH_CRITIC = (
     "stress.crash_bars",
 )
 """Settings that need a run with a critic and a transformer, or agents that do not just hold."""
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    with torch_threads(1):
-        yield
 
 
 @pytest.fixture(scope="module")

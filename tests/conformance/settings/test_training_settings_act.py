@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 from docs.test_settings_page import training_settings
 from fixtures import setting_effects as effects
@@ -335,14 +334,6 @@ AREAS: tuple[tuple[str, Measure, Options], ...] = (
 OPENING = (effects.opening, effects.attributing, effects.learned_bars, effects.drawn_starts)
 """What opens the data of a run."""
 SETTINGS = {setting.key: setting for setting in training_settings()}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Any:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
 
 from tradingbot_benchmarks.evaluation import backtest as backtest_bench
 from tradingbot_benchmarks.evaluation.backtest import (
@@ -19,14 +17,6 @@ from tradingbot_benchmarks.evaluation.backtest import (
 from tradingbot_benchmarks.evaluation.backtest_peer import run_peer
 
 SIZE = BenchSize(n_symbols=2, n_bars=400)
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def test_records_name_what_was_measured_beside_the_peer() -> None:

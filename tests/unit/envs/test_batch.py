@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import resource
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -29,14 +28,6 @@ from tradingbot.market.params import ActionSpace, SimulatorParams
 from tradingbot.rewards import RewardStack, reward_preset
 
 B = 5
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def simulator(config: EnvConfig | None = None, n: int = B, **options: object) -> BatchSimulator:

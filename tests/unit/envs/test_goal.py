@@ -5,7 +5,6 @@ from __future__ import annotations
 import gymnasium as gym
 import numpy as np
 import pytest
-import torch
 from gymnasium.utils.env_checker import check_env as check_gymnasium
 
 from tradingbot.domain.errors import ConfigError, UserError
@@ -149,7 +148,6 @@ def test_goal_env_passes_the_checkers(world):
 def test_sb3_with_hindsight_replay_runs_unchanged(world, algorithm):
     import stable_baselines3 as sb3
 
-    torch.set_num_threads(1)
     goals = GoalRules(return_range_frac=(0.5, 0.6))
     env = gym.make("TradingBot/Goal-v1", world=world, config=CONFIG, goals=goals)
     learner = getattr(sb3, algorithm)(

@@ -94,7 +94,6 @@ def test_hybrid_discrete_policy_fills_as_in_discrete_env(world, kind):
 
 
 def test_hybrid_simulator_lanes_fill_as_discrete_lanes(world):
-    torch.set_num_threads(1)
     config = config_of(observation="flat", episode_bars=45)
     options = {"dtype": torch.float64, "compile": False}
     discrete = BatchSimulator(world, config.with_space("discrete"), 12, **options)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -19,14 +18,6 @@ pytest.importorskip("pettingzoo", reason="the extra `train` is not installed")
 from pettingzoo.test import parallel_api_test, parallel_seed_test
 
 from tradingbot.envs.parallel import TradingParallelEnv
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def parallel_env(space: ActionSpace = "continuous") -> TradingParallelEnv:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from fixtures.trading_worlds import crashed, short_config, small_world
 from tradingbot.domain.errors import UserError
@@ -30,14 +28,6 @@ def tiny(**more: Any) -> dict[str, Any]:
 
 def rollouts(**more: Any) -> dict[str, Any]:
     return tiny(n_steps=16, batch_size=32, n_epochs=1, **more)
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def vec_env(

@@ -64,7 +64,6 @@ def rules_of(space: str, *, hold_zone: float = 0.1, position: float = 0.15) -> S
     ],
 )
 def test_translated_codes_random_stream_fill_as_discrete(dtype, hold_zone, position):
-    torch.set_num_threads(1)
     market = rough_market(3, dtype)
     discrete = rules_of("discrete", hold_zone=hold_zone, position=position)
     continuous = rules_of("continuous", hold_zone=hold_zone, position=position)
@@ -102,7 +101,6 @@ def test_translated_codes_random_stream_fill_as_discrete(dtype, hold_zone, posit
 
 def test_translated_codes_unbroken_run_stays_in_step():
     """Float64, the two accounts never put together again: counts equal, money to 1e-9."""
-    torch.set_num_threads(1)
     market = rough_market(5, torch.float64)
     discrete, continuous = rules_of("discrete"), rules_of("continuous")
     rates = CostProfile().rates(dtype=torch.float64)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from fixtures.tiny_training import tiny_config
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun, open_evaluated_run
-from tradingbot.networks.threads import torch_threads
 from tradingbot.training.session import begin_run
 
 _SAC: dict[str, object] = {
@@ -24,13 +22,6 @@ _SAC: dict[str, object] = {
     "validation__every_updates": 3,
     "validation__shrink": False,
 }
-
-
-@pytest.fixture(scope="package", autouse=True)
-def _one_thread() -> Iterator[None]:
-    """Workers have one thread as well; several wait for each other where cores are few."""
-    with torch_threads(1):
-        yield
 
 
 @pytest.fixture(scope="package")

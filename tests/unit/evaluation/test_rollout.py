@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date
 
@@ -41,14 +40,6 @@ SYMBOLS = [f"S{index:02d}" for index in range(16)]
 BARS_PER_YEAR = 1_746.0
 WHOLE_BARS = sleeve_config(max_participation_frac=1.0)
 """No order is cut to a share of the volume, which no closed form knows of."""
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def make_market(name: str, *, end: date = date(2024, 10, 1), seed: int = 1) -> SyntheticMarket:

@@ -130,7 +130,6 @@ def test_impossible_stack_is_refused(
 
 
 def test_traced_stack_is_one_graph_and_equals_eager() -> None:
-    torch.set_num_threads(1)
     stack: RewardStack = reward_preset("v31")
     *_, (rules, done) = rollout("discrete", 30, dtype=torch.float32)
 

@@ -6,7 +6,6 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -87,14 +86,6 @@ def as_hex(actions: Tensor) -> list[str]:
 
 def as_numbers(actions: list[list[str]]) -> list[list[float]]:
     return [[float.fromhex(action) for action in bar] for bar in actions]
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")

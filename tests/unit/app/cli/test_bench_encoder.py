@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-import torch
 
 from tradingbot.networks.encoders.catalogue import ENCODER_PRESETS
 from tradingbot_benchmarks.learning import encoder as encoder_bench
 
 
 @pytest.fixture(autouse=True)
-def _small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     tiny = {"encoder": ENCODER_PRESETS["tiny"], "preset": "tiny", "bars": 3528}
     less = {"compared_bars": 30, "calls": 2, "seconds": 0.001}
     for name, symbols in (("FULL", 2), ("QUICK", 1)):
         scale = replace(getattr(encoder_bench, name), symbols=symbols, **tiny, **less)
         monkeypatch.setattr(encoder_bench, name, scale)
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def test_json_is_a_list_of_records(call) -> None:

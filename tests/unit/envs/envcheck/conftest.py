@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 
 import pytest
-import torch
 
 from tradingbot.domain.errors import UserError
 from tradingbot.envs.envcheck import Scorecard, run_checks
 from tradingbot.envs.envcheck.ours import our_probes
 from tradingbot.envs.envcheck.peers import PEERS
-
-
-@pytest.fixture(scope="session", autouse=True)
-def one_thread() -> Iterator[None]:
-    """Steps of three lanes are too small to share out."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="session")

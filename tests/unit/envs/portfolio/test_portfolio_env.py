@@ -33,11 +33,6 @@ def world():
     return synthetic_world("regimes", n_symbols=N, n_bars=400, seed=4)
 
 
-@pytest.fixture(autouse=True)
-def _one_thread():
-    torch.set_num_threads(1)
-
-
 def always_in(observations: torch.Tensor) -> torch.Tensor:
     return torch.ones(len(observations))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date
 
@@ -45,14 +44,6 @@ BARS = IndexRange(FIRST, LAST + 1)
 BARS_PER_YEAR = 1_764.0
 WHOLE_BARS = sleeve_config(max_participation_frac=1.0)
 FREE = sleeve_config(COST_PROFILES["free"], max_participation_frac=1.0, allow_short=True)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def played_by(policy: Policy, config: EnvConfig = WHOLE_BARS, **options: object) -> Backtest:
