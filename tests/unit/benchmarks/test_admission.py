@@ -5,7 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tradingbot_benchmarks.evaluation.admission import Bars, bars_of, power, size, table
+from tradingbot.data.factor import BarReturns
+from tradingbot.data.splits import IndexRange
+from tradingbot_benchmarks.evaluation.admission import (
+    Bars,
+    bars_of,
+    power,
+    size,
+    table,
+    trained_on_noise,
+)
 
 
 @pytest.fixture(scope="module")
@@ -24,6 +33,19 @@ def rising() -> Bars:
 def test_a_rising_market_lets_no_null_in(rising: Bars, null: str) -> None:
     found = size(rising, null, "any", cost_frac=0.0, n_draws=40)
     assert found.alpha <= 0.1 < 0.5 < found.net
+
+
+def test_policies_trained_on_noise_see_no_bar_that_they_are_judged_on(rising: Bars) -> None:
+    judged = IndexRange(700, 1_100)
+    hidden = rising.returns.whole.copy()
+    hidden[:, judged.start : judged.stop] = np.nan  # counts as 0 where it is looked at
+    blind = Bars(BarReturns(rising.returns.gap, hidden), rising.symbols, rising.closed_at)
+
+    for seed in range(40):
+        wants = [
+            trained_on_noise(np.random.default_rng(seed), bars, judged) for bars in (rising, blind)
+        ]
+        np.testing.assert_array_equal(*wants)
 
 
 @pytest.mark.parametrize("correlation", [0.3, 0.5])
