@@ -47,6 +47,8 @@ RETIRED_NAMES = {
     *("Kept", "Wired", "Look", "Looks", "Crew", "Alone", "Processes", "Witness", "Keeper", "Wish"),
     *("Remaker", "Hearers", "Listeners", "looks", "count_looks", "leave_witness", "carry_out"),
 }
+_MAYBE_RETIRED = re.compile("|".join({*RETIRED_WORDS, *RETIRED_NAMES}), re.IGNORECASE)
+"""Found in every text with a retired identifier, and seldom elsewhere: those are not tokenised."""
 # What programs say to people: phrase in any case → what the field says.
 RETIRED_PHRASES = {
     "equal weight, held": "buy & hold, equal weight",
@@ -143,7 +145,9 @@ def glossary_classes() -> set[str]:
 
 def retired_identifiers(text: str) -> list[str]:
     """Return the retired identifiers of a source text, with their lines."""
-    found = []
+    found: list[str] = []
+    if not _MAYBE_RETIRED.search(text):
+        return found
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type != tokenize.NAME or token.string in OTHER_SENSE:
             continue
@@ -266,6 +270,7 @@ def test_no_text_speaks_of_retired_phrases() -> None:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
         for phrase, instead in RETIRED_PHRASES.items()
-        if re.search(rf"(?<![\w]){re.escape(phrase)}(?![\w])", node.value.lower())
+        if phrase in (said := node.value.lower())
+        and re.search(rf"(?<![\w]){re.escape(phrase)}(?![\w])", said)
     ]
     assert found == []

@@ -11,7 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from tradingbot.configuration.conflicts import place_conflict
-from tradingbot.configuration.decoding import decode, known_part
+from tradingbot.configuration.decoding import (
+    NOT_SPELLED,
+    decode,
+    document_of_options,
+    known_part,
+)
 from tradingbot.configuration.pipeline import PipelineConfig
 from tradingbot.configuration.yaml_reader import Document, KeyPath, Place, read_document
 from tradingbot.domain.errors import ConfigError, UserError, require_known
@@ -129,6 +134,22 @@ def merge(parent: Document, child: Document) -> Document:
     if _market_name(child) not in (None, _market_name(parent)):
         values["market"] = {k: v for k, v in values.get("market", {}).items() if k != "params"}
     return Document(_merge_values(values, child.values), {**places, **child.places})
+
+
+def lay_options(
+    document: Document,
+    overrides: Mapping[str, object] | None,
+    spelled: Mapping[str, str] = NOT_SPELLED,
+    *,
+    old_keys: OldKeys = NO_OLD_KEYS,
+) -> Document:
+    """Lay options over a document: dotted key → value; see `document_of_options`.
+
+    Raises:
+        ConfigError: If a key is no key, or is set twice.
+    """
+    options = document_of_options(overrides or {}, spelled)
+    return merge(document, rename_old_keys(options, old_keys))
 
 
 def place_of(places: Mapping[KeyPath, Place], keys: KeyPath) -> str | None:

@@ -7,8 +7,13 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from tradingbot.configuration.decoding import NOT_SPELLED, decode, document_of_options
-from tradingbot.configuration.files import merge, preset_folder, read_merged, rename_old_keys
+from tradingbot.configuration.decoding import NOT_SPELLED, decode
+from tradingbot.configuration.files import (
+    lay_options,
+    preset_folder,
+    read_merged,
+    rename_old_keys,
+)
 from tradingbot.configuration.yaml_reader import Document
 from tradingbot.training.budget import check_budget, resolve_schedules
 from tradingbot.training.config import TrainConfig
@@ -48,10 +53,7 @@ def load_train_config(
         ConfigError: Naming file and line, rule, value and remedy of the first broken rule.
     """
     document, _ = read_merged(reference, preset_folder("training"), old_keys=OLD_KEYS)
-    if overrides:
-        document = merge(
-            document, rename_old_keys(document_of_options(overrides, spelled), OLD_KEYS)
-        )
+    document = lay_options(document, overrides, spelled, old_keys=OLD_KEYS)
     config = _checked(_follow_dataset(document))
     check_budget(config, document.places)
     check_effects(config, document.places)
@@ -83,8 +85,7 @@ def override_config(
     """
     told = {"tracking": config.tracking.model_dump(mode="json")}
     base = Document(_as_written({**config.as_mapping(), **told}))
-    options = rename_old_keys(document_of_options(overrides, spelled), OLD_KEYS)
-    return _checked(merge(base, options))
+    return _checked(lay_options(base, overrides, spelled, old_keys=OLD_KEYS))
 
 
 def _follow_dataset(document: Document) -> Document:

@@ -25,6 +25,7 @@ from tradingbot.training.supervised.fit import ModelRequest, train_model
 
 TAKEN = {key: value for key, value in ENCODED.items() if not key.startswith("pretraining")}
 """An encoder that is taken from a run is not pre-trained: settings of that would not act."""
+SKIPPING = ENCODED | {"encoder__preset": "skip"}
 CLONED: dict[str, object] = {
     "cloning__enabled": True,
     "cloning__updates": 4,
@@ -47,6 +48,11 @@ class Stop:
 
 
 @pytest.fixture(scope="module")
+def cloned(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
+    return begin_run(tiny_config(**CLONED), tmp_path_factory.mktemp("c"), name="cloned").run
+
+
+@pytest.fixture(scope="module")
 def encoded(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
     return begin_run(tiny_config(**ENCODED), tmp_path_factory.mktemp("e"), name="encoded").run
 
@@ -57,16 +63,25 @@ def encoder_of(run: RunDirectory) -> dict[str, torch.Tensor]:
     return {name: t for name, t in checkpoint.agent.items() if "encoder." in name}
 
 
+@pytest.fixture(scope="module")
+def skipping(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
+    return begin_run(tiny_config(**SKIPPING), tmp_path_factory.mktemp("s"), name="skipping").run
+
+
 @pytest.mark.parametrize(
-    ("options", "stage"),
+    ("whole", "options", "stage"),
     [
-        (ENCODED, "pre-train"),
-        (ENCODED | {"encoder__preset": "skip"}, "pre-train"),
-        (CLONED, "clone"),
+        ("encoded", ENCODED, "pre-train"),
+        ("skipping", SKIPPING, "pre-train"),
+        ("cloned", CLONED, "clone"),
     ],
 )
 def test_interruption_while_preparing_is_heard_and_the_run_goes_on_to_the_same_bits(
-    tmp_path: Path, options: dict[str, object], stage: str
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+    whole: str,
+    options: dict[str, object],
+    stage: str,
 ) -> None:
     stop, config = Stop(at=2), tiny_config(**options)
 
@@ -77,7 +92,7 @@ def test_interruption_while_preparing_is_heard_and_the_run_goes_on_to_the_same_b
     assert left.run.status().state == "interrupted"
     assert list_checkpoints(left.run) == []
     again = resume_session("run", tmp_path).run
-    assert fingerprint(again) == fingerprint(begin_run(config, tmp_path / "whole", name="run").run)
+    assert fingerprint(again) == fingerprint(request.getfixturevalue(whole))
     assert len(again.status().resumptions) == 1
 
 
@@ -146,15 +161,16 @@ def test_auxiliary_tasks_beside_the_loss_ask_about_the_training_part_alone(tmp_p
         assert last == data.split.train.stop - 1
 
 
-def test_cloned_actor_agrees_with_the_expert_more_and_more(tmp_path: Path) -> None:
-    run = begin_run(tiny_config(**CLONED), tmp_path, name="cloned").run
+def test_cloned_actor_agrees_with_the_expert_more_and_more(
+    cloned: RunDirectory, tmp_path: Path
+) -> None:
     alone = begin_run(tiny_config(budget__steps_per_agent=32), tmp_path, name="alone").run
 
-    rows = [*read_journal(run.journal_path("preparation"))]
+    rows = [*read_journal(cloned.journal_path("preparation"))]
     assert [(row["stage"], row["update"]) for row in rows] == [("clone", n) for n in range(1, 5)]
     errors = [sum(row["clone/error"]) for row in rows]
     assert errors[-1] < 0.7 * errors[0]
-    assert fingerprint(run)["weights"] != fingerprint(alone)["weights"]
+    assert fingerprint(cloned)["weights"] != fingerprint(alone)["weights"]
     assert [*read_journal(alone.journal_path("preparation"))] == []
 
 

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tradingbot.configuration.decoding import NOT_SPELLED, decode, document_of_options
-from tradingbot.configuration.files import merge, preset_folder, read_merged, rename_old_keys
+from tradingbot.configuration.decoding import NOT_SPELLED, decode
+from tradingbot.configuration.files import lay_options, preset_folder, read_merged
 from tradingbot.domain.plain_values import as_plain_values
 from tradingbot.evaluation.analyses.settings import (
     AblationSettings,
@@ -82,9 +82,6 @@ def load_evaluate_config(
         ConfigError: Naming the key that is unknown or whose value breaks a rule.
     """
     document, files = read_merged(reference, preset_folder("evaluation"), old_keys=OLD_KEYS)
-    if overrides:
-        document = merge(
-            document, rename_old_keys(document_of_options(overrides, spelled), OLD_KEYS)
-        )
+    document = lay_options(document, overrides, spelled, old_keys=OLD_KEYS)
     where = "" if overrides else str(files[0])
     return decode(EvaluateConfig, document, name="evaluation", where=where)
