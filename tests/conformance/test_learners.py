@@ -31,6 +31,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "sac": {"buffer_size": 256, "warm_up": 8, "batch_size": 8, "steps_per_update": 8},
     "direct": {"chunk_bars": 8},
     "es": {"population": 4, "bars": 8},
+    "impala": {"actors": 2, "in_processes": False, "rollout_steps": 8, "minibatch": 16},
 }
 """Settings that make an update short; a learner without a line here runs with its own."""
 DRAWS_NOTHING = ("direct", page_learner.NAME)

@@ -14,7 +14,7 @@ from tradingbot.domain.extension import add_extension, extension_values, remove_
 from tradingbot.learning.learner_spec import LearnerSpec
 
 _BUILT_IN: Mapping[str, str] = MappingProxyType(
-    {name: f"tradingbot.learning.{name}.spec" for name in ("ppo", "sac", "direct", "es")}
+    {name: f"tradingbot.learning.{name}.spec" for name in ("ppo", "sac", "direct", "es", "impala")}
 )
 """Name → module of its `SPEC`, imported when it is first asked for: names alone cost nothing."""
 

@@ -6,6 +6,7 @@ named by their number alone. The rest is private. Learners know no more than thi
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
@@ -136,7 +137,8 @@ class Task(Protocol):
     A task whose steps carry durations, discounts, episode numbers or goals says so in an attribute
     `carries`, a `learning.task.TransitionExtras`; without it they carry none. A task that has more
     to tell of its state has a method `metrics(state)`; see `task_metrics`. One whose environments
-    can be played several times over has a method `repeated(times)`; see `repeat_task`.
+    can be played several times over has a method `repeated(times)`, see `repeat_task`; one of which
+    some environments can be played elsewhere has a method `keeping(first, count)`.
     """
 
     agent_names: tuple[str, ...]
@@ -243,16 +245,43 @@ def repeat_task(task: Task, times: int) -> Task:
     Raises:
         ConfigError: If the task cannot.
     """
-    repeated = getattr(task, "repeated", None)
-    if repeated is None:
-        rule = "a task must repeat its environments to be played by a population"
-        remedy = "Give it a method repeated(times), or use a learner without a population"
-        raise ConfigError(rule, was=type(task).__name__, remedy=remedy)
-    made: Task = repeated(times)
+    made: Task = _able(task, "repeated", "repeat its environments to be played by a population")(times)
     return made
+
+
+def keep_envs(task: Task, first: int, count: int) -> Task:
+    """Return a task with so many environments of each agent, from number `first` on.
+
+    They begin, and go on, as they do in the whole task.
+
+    Raises:
+        ConfigError: If the task cannot.
+    """
+    made: Task = _able(task, "keeping", "be divided to be played by several actors")(first, count)
+    return made
+
+
+def _able(task: Task, method: str, words: str) -> Callable[..., Task]:
+    found: Callable[..., Task] | None = getattr(task, method, None)
+    if found is None:
+        remedy = f"Give it a method {method}, see docs/concepts/learning.md, or use another learner"
+        raise ConfigError(f"a task must {words}", was=type(task).__name__, remedy=remedy)
+    return found
 
 
 def repeat_lanes(part: Tensor, n_agents: int, times: int) -> Tensor:
     """Lay what environments have, (…, N · B), out for that many twins, (…, N · times · B)."""
     by_agent = part.view(*part.shape[:-1], n_agents, 1, -1)
     return by_agent.expand(*by_agent.shape[:-2], times, by_agent.shape[-1]).flatten(-3)
+
+
+def keep_lanes(part: Tensor, n_agents: int, first: int, count: int) -> Tensor:
+    """Take what environments have, (…, N · B), of some of them, (…, N · count)."""
+    by_agent = part.view(*part.shape[:-1], n_agents, -1)
+    return by_agent[..., first : first + count].flatten(-2)
+
+
+def join_lanes(parts: Sequence[Tensor], n_agents: int) -> Tensor:
+    """Put together what `keep_lanes` took apart, (…, N · B)."""
+    by_agent = [part.view(*part.shape[:-1], n_agents, -1) for part in parts]
+    return torch.cat(by_agent, dim=-1).flatten(-2)

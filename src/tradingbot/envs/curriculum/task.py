@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tradingbot.domain.errors import InterruptionError
+from tradingbot.domain.errors import ConfigError, InterruptionError
 from tradingbot.envs.config import EnvConfig, start_mask
 from tradingbot.envs.curriculum.agent_progress import (
     advance_progress,
@@ -117,9 +117,20 @@ class CurriculumTask(PopulationTask):
         Episodes of all of them count for their agent's progress.
         """
         task = super().repeated(times)
-        assert isinstance(task, CurriculumTask)
         task._agent = repeat_lanes(self._agent, len(self.agent_names), times)
         return task
+
+    def keeping(self, first: int, count: int) -> CurriculumTask:
+        """Return itself, if all environments are kept; agents progress by all of theirs.
+
+        Raises:
+            ConfigError: If some are not.
+        """
+        if (first, count) != (0, self.n_envs):
+            rule = "a curriculum must be played by one actor: agents progress by all environments"
+            remedy = "Set learner.impala.actors=1"
+            raise ConfigError(rule, was=f"{count} of {self.n_envs} environments", remedy=remedy)
+        return self
 
     def metrics(self, state: TaskState) -> dict[str, Tensor]:
         """Tell where agents stand, (N,) each: see docs/environments/curriculum.md."""

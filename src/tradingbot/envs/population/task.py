@@ -18,6 +18,7 @@ from tradingbot.domain.action import Action
 from tradingbot.domain.errors import ConfigError, require_known
 from tradingbot.envs.config import EnvConfig, start_mask
 from tradingbot.envs.population.exact_step import exact_step
+from tradingbot.envs.population.lanes import DividedLanes
 from tradingbot.envs.population.layout import (
     action_spec,
     backtest_step,
@@ -29,13 +30,7 @@ from tradingbot.envs.population.layout import (
     turnover_of,
 )
 from tradingbot.envs.world import World, require_world
-from tradingbot.learning.task import (
-    Observation,
-    TaskState,
-    TaskStep,
-    TransitionExtras,
-    repeat_lanes,
-)
+from tradingbot.learning.task import Observation, TaskState, TaskStep, TransitionExtras
 from tradingbot.market.bars import tensor_market
 from tradingbot.market.compiled import (
     PackedStep,
@@ -53,7 +48,7 @@ PRIVATE_NAMES = tuple(feature.name for feature in PRIVATE_FEATURES)
 _TOTAL_RETURN = PRIVATE_NAMES.index("total_return")
 
 
-class PopulationTask:
+class PopulationTask(DividedLanes):
     """N agents, one per symbol of a world, in B environments each; a `learning.task.Task`.
 
     Every lane stays in its agent's symbol and draws the bars at which its episodes begin. The state
@@ -172,14 +167,6 @@ class PopulationTask:
         task = copy.copy(self)
         task.recency = self.recency if recency is None else recency
         task._lay_out(possible)
-        return task
-
-    def repeated(self, times: int) -> PopulationTask:
-        """Return a task with the same environments so many times over; see `repeat_task`."""
-        task, n_agents = copy.copy(self), len(self.agent_names)
-        task.n_envs = self.n_envs * times
-        offset, key = (repeat_lanes(part, n_agents, times) for part in self.starts[1:])
-        task._step_from(self.starts._replace(offset=offset, key=key))
         return task
 
     def begin(self) -> tuple[TaskState, Observation]:

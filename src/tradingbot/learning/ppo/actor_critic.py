@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import math
+from typing import Protocol
 
 import torch
 from torch import Tensor, nn
 
 from tradingbot.learning.action_policy import Policy, n_numbers, n_policy_outputs, policy_of
-from tradingbot.learning.ppo.config import PPOConfig
 from tradingbot.learning.task import ActionSpec
 from tradingbot.networks.distributions import LOG_STD_BOUNDS
+from tradingbot.networks.head_config import HeadConfig
 from tradingbot.networks.heads import StackedHead
+
+
+class HeadSettings(Protocol):
+    """What a learner's settings say of actor and critic."""
+
+    @property
+    def actor(self) -> HeadConfig: ...
+    @property
+    def critic(self) -> HeadConfig: ...
+    @property
+    def initial_std(self) -> float: ...
 
 
 class ActorCritic(nn.Module):
@@ -22,7 +34,7 @@ class ActorCritic(nn.Module):
         n_agents: int,
         n_inputs: int,
         action: ActionSpec,
-        config: PPOConfig,
+        config: HeadSettings,
         generator: torch.Generator,
     ) -> None:
         """Draw weights from a CPU generator."""

@@ -1,0 +1,157 @@
+"""Actors and learner: the same bits in processes, killed or not; measured lag; it learns."""
+
+from __future__ import annotations
+
+import os
+import signal
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import Tensor
+
+from fixtures.toy_tasks import SignalTask
+from tradingbot.domain.errors import ConfigError
+from tradingbot.envs import synthetic_world
+from tradingbot.envs.population import PopulationTask
+from tradingbot.evaluation.rollout import sleeve_config
+from tradingbot.learning.impala.actors import ProcessActors
+from tradingbot.learning.impala.config import IMPALAConfig
+from tradingbot.learning.impala.learner import IMPALA
+from tradingbot.learning.impala.orders import join_rollouts
+from tradingbot.learning.playing import play
+from tradingbot.learning.ppo.config import PPOConfig
+from tradingbot.learning.ppo.learner import PPO
+from tradingbot.learning.rollout import Choice, allocate_rollout, collect_rollout
+from tradingbot.learning.schedules import constant
+from tradingbot.learning.task import keep_envs, keep_lanes
+from tradingbot.networks.head_config import HeadConfig
+from tradingbot.networks.view import TableView
+
+HEAD = HeadConfig(hidden=(8,))
+LOCAL = IMPALAConfig(
+    actor=HEAD,
+    critic=HEAD,
+    actors=2,
+    in_processes=False,
+    rollout_steps=16,
+    minibatch=32,
+    learning_rate=constant(0.01),
+)
+
+
+def trading_task(n_envs: int = 4) -> PopulationTask:
+    config = sleeve_config()
+    rules = replace(config.rules, episode=replace(config.rules.episode, episode_bars=20))
+    world = synthetic_world(n_symbols=2, n_bars=300)
+    return PopulationTask(world, replace(config, rules=rules), n_envs=n_envs, seed=2)
+
+
+def build(config: IMPALAConfig = LOCAL) -> IMPALA:
+    task = trading_task()
+    return IMPALA(task, TableView(task.table), config, seed=1)
+
+
+def weights(learner: IMPALA) -> dict[str, Tensor]:
+    return {name: part.clone() for name, part in learner.network.state_dict().items()}
+
+
+def test_processes_come_to_the_bits_of_this_one_though_two_are_killed() -> None:
+    here, there = build(), build(replace(LOCAL, in_processes=True))
+    lost = []
+    for number in range(4):
+        here.update()
+        lost.append(float(there.update().metrics["actors/lost"]))
+        if number == 1:
+            assert isinstance(there._actors, ProcessActors)
+            for process in there._actors.process_ids:
+                os.kill(process, signal.SIGKILL)
+
+    assert all(torch.equal(part, weights(there)[name]) for name, part in weights(here).items())
+    assert lost[0] == 0.0
+    assert len(set(there._actors.process_ids)) == 2  # type: ignore[union-attr]
+
+
+def test_asynchronous_actors_measure_their_lag() -> None:
+    learner = build(replace(LOCAL, in_processes=True, asynchronous=True))
+
+    lags = [float(learner.update().metrics["actors/largest_lag"]) for _ in range(5)]
+
+    assert lags[0] == 0.0
+    assert max(lags) >= 1.0
+    stored = learner.state()
+    again = build(replace(LOCAL, in_processes=False))
+    again.load_state(stored)
+    again.update()
+    assert again.updates == 6
+
+
+def test_fixed_lag_is_one_update_after_the_first() -> None:
+    learner = build()
+
+    lags = [float(learner.update().metrics["actors/lag"]) for _ in range(4)]
+
+    assert lags == [0.0, 1.0, 1.0, 1.0]
+
+
+def test_ratios_are_one_where_nobody_is_behind_and_differ_where_one_is() -> None:
+    learner = build()
+
+    first, second = (learner.update().metrics["policy/ratio"] for _ in range(2))
+
+    torch.testing.assert_close(first, torch.ones(2), rtol=1e-5, atol=1e-5)
+    assert (second - 1.0).abs().max() > 1e-4
+
+
+def test_environments_of_actors_are_those_of_the_whole_task() -> None:
+    task = trading_task(n_envs=4)
+    state, _ = task.begin()
+    whole = allocate_rollout(task, 50)
+    collect_rollout(task, state, task.observe(state), _hold_half, whole)
+    parts = []
+    for first in (0, 2):
+        part = keep_envs(task, first, 2)
+        own = tuple(keep_lanes(each, 2, first, 2) for each in state)
+        made = allocate_rollout(part, 50)
+        collect_rollout(part, own, part.observe(own), _hold_half, made)
+        parts.append(made)
+
+    joined = join_rollouts(parts)
+
+    for name in ("row", "reward", "truncated", "final_row"):
+        torch.testing.assert_close(getattr(joined, name), getattr(whole, name))
+    assert whole.truncated.any()
+
+
+def _hold_half(seen: object) -> Choice:
+    action = torch.full(seen.row.shape, 0.5)  # type: ignore[attr-defined]
+    return Choice(action, action, torch.zeros_like(action))
+
+
+def test_signal_is_learned() -> None:
+    task = SignalTask(2, 8, kappa=0.6)
+    config = replace(LOCAL, actors=4, rollout_steps=32, minibatch=128, discount=0.5)
+    learner = IMPALA(task, TableView(task.table), config, seed=1)
+    before = play(task, learner.act, 64).reward.mean()
+
+    for _ in range(40):
+        learner.update()
+
+    after = play(task, learner.act, 64).reward.mean()
+    assert after > before + 0.1, (before, after)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [({"actors": 3}, "must divide budget.n_envs"), ({"asynchronous": True}, "in_processes")],
+)
+def test_settings_that_cannot_be_are_refused(change: dict[str, object], words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        build(replace(LOCAL, **change))  # type: ignore[arg-type]
+
+
+def test_heads_begin_as_those_of_ppo_do() -> None:
+    task = trading_task()
+    ppo = PPO(task, TableView(task.table), PPOConfig(actor=HEAD, critic=HEAD), seed=1)
+
+    assert build().network.state_dict().keys() == ppo.network.state_dict().keys()
