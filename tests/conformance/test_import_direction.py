@@ -33,7 +33,8 @@ ALLOWED: dict[str, frozenset[str] | None] = {
     "plugins": frozenset({"domain"}),
     "rewards": frozenset({"domain", "plugins", "market"}),
     "networks": frozenset({"domain"}),
-    "learning": frozenset({"domain", "networks"}),
+    # Actors are processes; what carries items out knows nothing of what they are.
+    "learning": frozenset({"domain", "networks", "executors"}),
     "configuration": frozenset({"domain", "data"}),
     "features": frozenset({"domain", "data", "configuration"}),
     "features/graph": frozenset({"domain"}),

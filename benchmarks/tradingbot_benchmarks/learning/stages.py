@@ -11,5 +11,6 @@ STAGES = (
     "her_success_gain",
     "growth",
     "es_vs_processes",
+    "vtrace_vs_ppo",
 )
 """In the order in which they are measured; each gives the record of its name, `growth` several."""

@@ -32,6 +32,7 @@ from tradingbot_benchmarks.learning.ppo.reference import PPOSetting, measure_spe
 from tradingbot_benchmarks.learning.sac.quality import CONFIG, Judge, sac_vs_sb3_to_quality
 from tradingbot_benchmarks.learning.sac.speed import sac_vs_sb3, window_table
 from tradingbot_benchmarks.learning.stages import STAGES
+from tradingbot_benchmarks.learning.vtrace import vtrace_vs_ppo
 from tradingbot_benchmarks.record import BenchRecord
 from tradingbot_benchmarks.simulator.bench import absent, beyond, within
 
@@ -150,6 +151,7 @@ def measure_training(
         ),
         "growth": ("steps/s", lambda: growth(scale)),
         "es_vs_processes": ("s", lambda: [es_vs_processes(scale.evolution)]),
+        "vtrace_vs_ppo": ("s", lambda: [vtrace_to_quality(scale)]),
     }
     stages = [name for name in STAGES if name in only]
     for number, name in enumerate(stages):
@@ -225,6 +227,12 @@ def sac_to_quality(scale: TrainScale) -> BenchRecord:
         limit_s=scale.quality_limit_s,
         compiled=scale.compiled,
     )
+
+
+def vtrace_to_quality(scale: TrainScale) -> BenchRecord:
+    """See `vtrace.py`."""
+    n_agents, limit_s = min(scale.quality_agents, 16), scale.quality_limit_s
+    return vtrace_vs_ppo(n_agents, limit_s, compiled=scale.compiled)
 
 
 def ppo_whole(scale: TrainScale) -> BenchRecord:

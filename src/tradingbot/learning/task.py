@@ -245,7 +245,9 @@ def repeat_task(task: Task, times: int) -> Task:
     Raises:
         ConfigError: If the task cannot.
     """
-    made: Task = _able(task, "repeated", "repeat its environments to be played by a population")(times)
+    made: Task = _able(task, "repeated", "repeat its environments to be played by a population")(
+        times
+    )
     return made
 
 
@@ -257,8 +259,7 @@ def keep_envs(task: Task, first: int, count: int) -> Task:
     Raises:
         ConfigError: If the task cannot.
     """
-    made: Task = _able(task, "keeping", "be divided to be played by several actors")(first, count)
-    return made
+    return _able(task, "keeping", "be divided to be played by several actors")(first, count)
 
 
 def _able(task: Task, method: str, words: str) -> Callable[..., Task]:

@@ -62,7 +62,7 @@ class VTrace(NamedTuple):
     """Of the actions, r + γ v′ − V; a policy gradient counts them by the clipped ratio."""
 
 
-def vtrace(
+def vtrace(  # noqa: PLR0913 - what is known of a step, by name
     log_ratio_t: Tensor,
     reward_t: Tensor,
     value_t: Tensor,
@@ -71,13 +71,14 @@ def vtrace(
     truncated_t: Tensor,
     *,
     discount: float | Tensor,
+    decay: float = 1.0,
     ratio_clip: float = 1.0,
     trace_clip: float = 1.0,
 ) -> VTrace:
     """Correct value targets and advantages for steps that another policy made.
 
     Where the policy is the one that made them, targets are n-step returns to the end of the rollout
-    or episode.
+    or episode, with λ below 1 mixtures of shorter ones.
 
     Args:
         log_ratio_t: (S, …) log π(a) − log μ(a): of the policy that learns, less of the one that
@@ -88,6 +89,7 @@ def vtrace(
         terminated_t: (S, …) bool, nothing follows.
         truncated_t: (S, …) bool, time was up.
         discount: γ in [0, 1], or (S, …) of each step.
+        decay: λ in [0, 1], on top of the traces.
         ratio_clip: ρ̄: ratios above count as this; what is learned is the value of a policy between
             both.
         trace_clip: c̄: how far a later surprise counts for an earlier step, at most.
@@ -95,7 +97,7 @@ def vtrace(
     Raises:
         ValueError: If the tensors do not share one shape.
 
-    Source: Espeholt et al. 2018 (arXiv:1802.01561), equations 1 and 2.
+    Source: Espeholt et al. 2018 (arXiv:1802.01561), equations 1 and 2, and remark 2 for λ.
     """
     shape = (log_ratio_t, reward_t, value_t, value_tp1, terminated_t, truncated_t, discount)
     _require_one_shape(*shape)
@@ -104,7 +106,7 @@ def vtrace(
     follows_t = torch.where(terminated_t, 0.0, value_tp1)
     surprise_t = rho_t * (reward_t + discount * follows_t - value_t)
     goes_on_t = ~(terminated_t | truncated_t)
-    weight_t = goes_on_t.to(value_t.dtype) * discount * ratio_t.clamp_max(trace_clip)
+    weight_t = goes_on_t.to(value_t.dtype) * (discount * decay) * ratio_t.clamp_max(trace_clip)
     target = value_t + _decayed_sum(surprise_t, weight_t)
     next_target = torch.cat([target[1:], follows_t[-1:]])
     next_target = torch.where(goes_on_t, next_target, follows_t)

@@ -59,7 +59,18 @@ ES: Options = {
     "learner.es.bars": 8,
     "learner.es.sigma": 0.2,
 }
-LEARNERS = {"ppo": PPO, "sac": SAC, "direct": DIRECT, "es": ES}
+IMPALA: Options = {
+    "learner.name": "impala",
+    "learner.impala.actor.hidden": [6],
+    "learner.impala.critic.hidden": [6],
+    "learner.impala.actors": 2,
+    "learner.impala.in_processes": False,
+    "learner.impala.rollout_steps": 16,
+    "learner.impala.minibatch": 16,
+    "learner.impala.gradient_clip": 0.1,
+    "learner.impala.learning_rate": 0.01,
+}
+LEARNERS = {"ppo": PPO, "sac": SAC, "direct": DIRECT, "es": ES, "impala": IMPALA}
 DISCRETE: Options = PPO | {"task.rules.action.space": "discrete"}
 CONTINUOUS: Options = {"task.rules.action.space": "continuous"}
 SHORT: Options = CONTINUOUS | {"task.rules.limits.allow_short": True}
@@ -251,6 +262,10 @@ CHANGES: dict[str, tuple[Any, Options]] = {
     "learner.sac.buffer_size": (16, SAC),
     "learner.direct.noise": (0.5, DIRECT),
     "learner.es.elites": (1.0, ES),
+    "learner.impala.initial_std": (0.3, IMPALA),
+    "learner.impala.decay": (0.5, IMPALA),
+    "learner.impala.ratio_clip": (0.5, IMPALA),
+    "learner.impala.trace_clip": (0.5, IMPALA),
     # guards
     "guards.kept_updates": (70, PPO),
     "guards.window": (64, PPO),
@@ -292,6 +307,8 @@ CANNOT_SHOW: dict[str, str] = {
     "validation.shrink": "judged at the end of a run: tests/unit/training/test_session.py",
     "pretraining.mixed_precision": "bfloat16 is for a GPU: tests/unit/learning/pretraining",
     "learner.es.members_at_once": "the same in less memory: tests/unit/learning/es",
+    "learner.impala.in_processes": "the same bits elsewhere: tests/unit/learning/impala",
+    "learner.impala.asynchronous": "another order: tests/unit/learning/impala",
     "seed": "root of every stream: tests/unit/app/cli/test_train.py",
     "device": "needs another device: tests/unit/training/test_setup.py",
     "threads": "order of sums: docs/how_to/train.md",
@@ -317,6 +334,7 @@ AREAS: tuple[tuple[str, Measure, Options], ...] = (
     ("learner.ppo.", effects.learning, PPO),
     ("learner.sac.", effects.learning, SAC),
     ("learner.es.", effects.learning, ES),
+    ("learner.impala.", effects.learning, IMPALA),
     ("learner.", effects.learning, DIRECT),
     ("budget.n_envs", effects.learning, DIRECT),
     ("budget.recency", effects.drawn_starts, {}),

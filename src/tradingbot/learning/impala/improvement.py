@@ -1,4 +1,4 @@
-"""Learning from one batch of rollouts: every sample once, in minibatches."""
+"""Learning from one batch of rollouts, in minibatches."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class VTraceImprover:
         entropy: Tensor,
         rate: float,
     ) -> Metrics:
-        """Make one pass over a batch.
+        """Make all passes over a batch.
 
         Args:
             rollout: (S, N, B).
@@ -82,9 +82,13 @@ class VTraceImprover:
         samples = group_samples(rollout, advantage, target, 1)
         n_samples = samples.row.shape[1]
         size = min(self.config.minibatch, n_samples)
-        order = torch.randperm(n_samples, generator=self.shuffle)
-        # Leftovers are not learned from: minibatches are all of one size.
-        cuts = order[: size * (n_samples // size)].view(-1, size)
+        # Leftovers of a pass wait for the next one: minibatches are all of one size.
+        whole = size * (n_samples // size)
+        passes = [
+            torch.randperm(n_samples, generator=self.shuffle)[:whole]
+            for _ in range(self.config.n_epochs)
+        ]
+        cuts = torch.cat(passes).view(-1, size)
         sums = torch.zeros(len(_FIGURES), len(agent), device=agent.device)
         for on_host in cuts:
             index = on_host.to(agent.device)

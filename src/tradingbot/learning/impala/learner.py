@@ -189,6 +189,7 @@ class IMPALA(TaskLearner):
             log_ratio,
             *(rollout.reward, value_t, value_tp1, rollout.terminated, rollout.truncated),
             discount=transition_discount(self.config.discount, rollout.duration, rollout.discount),
+            decay=self.config.decay,
             ratio_clip=self.config.ratio_clip,
             trace_clip=self.config.trace_clip,
         )

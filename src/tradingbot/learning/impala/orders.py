@@ -47,9 +47,7 @@ class Orders(Resumable):
     ) -> TaskState:
         """Let actors go on from where they came, with weights of a version; return all states."""
         there = {each.order.actor: each.state for each in made}
-        states = [
-            there.get(actor, self.order(actor, state).state) for actor in range(self._count)
-        ]
+        states = [there.get(actor, self.order(actor, state).state) for actor in range(self._count)]
         self._weights, drawn = weights, self._draw()
         for actor in there:
             self._seeds[actor], self._versions[actor] = drawn[actor], version

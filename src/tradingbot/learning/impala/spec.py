@@ -11,22 +11,26 @@ from tradingbot.learning.schedules import Schedule
 from tradingbot.networks.head_config import HeadConfig, Pooling
 
 
-def _measured(pooling: Pooling) -> MeasuredSettings:
-    n_envs, updates, rollout_steps = 32, 240, 64
-    config = IMPALAConfig(
+def market_settings(pooling: Pooling = "partial", over: int = 245_760) -> IMPALAConfig:
+    """Return settings tuned on planted edge; the learning rate falls to 0 in `over` steps."""
+    return IMPALAConfig(
         actor=HeadConfig(hidden=(64,), pooling=pooling),
         critic=HeadConfig(hidden=(64,), output_gain=1.0, pooling=pooling),
         actors=1,
         in_processes=False,
-        rollout_steps=rollout_steps,
+        rollout_steps=64,
+        minibatch=512,
         discount=0.9,
-        gradient_clip=1.0,
-        learning_rate=Schedule("cosine", 3e-3, 0.0, over=updates * rollout_steps * n_envs),
+        learning_rate=Schedule("cosine", 3e-3, 0.0, over=over),
         weight_decay=5e-4,
-        entropy_weight=0.003,
         act_levels=2,
     )
-    return MeasuredSettings(config, n_envs, updates)
+
+
+def _measured(pooling: Pooling) -> MeasuredSettings:
+    n_envs, updates = 32, 240
+    over = updates * n_envs * market_settings().rollout_steps
+    return MeasuredSettings(market_settings(pooling, over), n_envs, updates)
 
 
 SPEC = LearnerSpec(

@@ -19,11 +19,16 @@ class HeadSettings(Protocol):
     """What a learner's settings say of actor and critic."""
 
     @property
-    def actor(self) -> HeadConfig: ...
+    def actor(self) -> HeadConfig:
+        """Head of the policy."""
+
     @property
-    def critic(self) -> HeadConfig: ...
+    def critic(self) -> HeadConfig:
+        """Head of the value."""
+
     @property
-    def initial_std(self) -> float: ...
+    def initial_std(self) -> float:
+        """Deviation of numeric actions before squashing, at first."""
 
 
 class ActorCritic(nn.Module):

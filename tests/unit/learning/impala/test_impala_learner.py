@@ -94,7 +94,7 @@ def test_fixed_lag_is_one_update_after_the_first() -> None:
     assert lags == [0.0, 1.0, 1.0, 1.0]
 
 
-def test_ratios_are_one_where_nobody_is_behind_and_differ_where_one_is() -> None:
+def test_ratios_are_one_where_none_is_behind_and_differ_where_one_is() -> None:
     learner = build()
 
     first, second = (learner.update().metrics["policy/ratio"] for _ in range(2))
@@ -130,11 +130,11 @@ def _hold_half(seen: object) -> Choice:
 
 def test_signal_is_learned() -> None:
     task = SignalTask(2, 8, kappa=0.6)
-    config = replace(LOCAL, actors=4, rollout_steps=32, minibatch=128, discount=0.5)
+    config = replace(LOCAL, actors=4, rollout_steps=32, discount=0.5, learning_rate=constant(0.003))
     learner = IMPALA(task, TableView(task.table), config, seed=1)
     before = play(task, learner.act, 64).reward.mean()
 
-    for _ in range(40):
+    for _ in range(25):
         learner.update()
 
     after = play(task, learner.act, 64).reward.mean()
