@@ -26,9 +26,7 @@ class IMPALAConfig(CheckedFields):
     rollout_steps: int = bounded(100, ">= 1")
     """Steps per environment of one rollout."""
     minibatch: int = bounded(256, ">= 1")
-    """Samples of each agent per optimiser step."""
-    n_epochs: int = bounded(1, ">= 1")
-    """Passes over a batch; ratios follow the policy, so what it gave up pushes it no further."""
+    """Samples of each agent per optimiser step; every sample is used once."""
     discount: float = bounded(0.99, "[0, 1]")
     """γ per step."""
     decay: float = bounded(1.0, "[0, 1]")

@@ -64,7 +64,7 @@ class VTraceImprover:
         entropy: Tensor,
         rate: float,
     ) -> Metrics:
-        """Make all passes over a batch.
+        """Make one pass over a batch.
 
         Args:
             rollout: (S, N, B).
@@ -82,13 +82,9 @@ class VTraceImprover:
         samples = group_samples(rollout, advantage, target, 1)
         n_samples = samples.row.shape[1]
         size = min(self.config.minibatch, n_samples)
-        # Leftovers of a pass wait for the next one: minibatches are all of one size.
-        whole = size * (n_samples // size)
-        passes = [
-            torch.randperm(n_samples, generator=self.shuffle)[:whole]
-            for _ in range(self.config.n_epochs)
-        ]
-        cuts = torch.cat(passes).view(-1, size)
+        # Leftovers are not learned from: minibatches are all of one size.
+        order = torch.randperm(n_samples, generator=self.shuffle)
+        cuts = order[: size * (n_samples // size)].view(-1, size)
         sums = torch.zeros(len(_FIGURES), len(agent), device=agent.device)
         for on_host in cuts:
             index = on_host.to(agent.device)
@@ -123,7 +119,7 @@ class VTraceImprover:
 
 def _chunks(part: Tensor) -> tuple[Tensor, ...]:
     """Cut (S, N, B, …) into a few steps at a time."""
-    return part.split(max(1, _ROWS // (part.shape[1] * part.shape[2])))
+    return torch.split(part, max(1, _ROWS // (part.shape[1] * part.shape[2])))
 
 
 def _by_agent(part: Tensor) -> Tensor:
