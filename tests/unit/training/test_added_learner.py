@@ -60,9 +60,9 @@ def test_its_section_is_read_checked_hashed_and_read_back() -> None:
     ):
         with pytest.raises(ConfigError, match=rule):
             load_train_config("quick", {key: 3})
-    with pytest.raises(ConfigError, match=r"'direct' or 'hill_climbing', was 'nothing'"):
+    with pytest.raises(ConfigError, match=r"or 'hill_climbing', was 'nothing'"):
         load_train_config("quick", {"learner.name": "nothing"})
-    with pytest.raises(ConfigError, match=r"must be ppo for discrete actions, was hill_climbing"):
+    with pytest.raises(ConfigError, match=r"must be ppo.* for discrete actions, was hill_climbing"):
         config_with(task__rules__action__space="discrete")
     with pytest.raises(ConfigError, match=r"learner.hill_climbing.bars × budget.n_envs"):
         config_with(budget__steps_per_agent=3)
