@@ -17,6 +17,8 @@ from tradingbot.serving.server.problems import Problem, shed
 from tradingbot.serving.server.settings import ServerSettings
 
 R = TypeVar("R")
+BUSY = shed("busy", "all threads are busy")
+"""What is answered where no thread is free."""
 
 
 class RateLimits:
@@ -58,15 +60,20 @@ class InferencePool:
         self._metrics = metrics
         self.n_inside = 0
 
+    @property
+    def is_full(self) -> bool:
+        """Whether the next prediction would be shed."""
+        return self.n_inside >= self._most
+
     def require_place(self) -> None:
         """Refuse before a body is read where none is free now.
 
         Raises:
             Problem: 503, with the seconds to wait.
         """
-        if self.n_inside >= self._most:
+        if self.is_full:
             self._metrics.shed.labels("busy").inc()
-            raise shed("busy", "all threads are busy")
+            raise BUSY
 
     async def run(self, request: Request, work: Callable[[], R]) -> R:
         """Do work on a thread; forget it where the client goes away before it began.

@@ -64,7 +64,7 @@ def make_server(parts: ServerParts) -> DrainingServer:
     settings = parts.settings
     config = uvicorn.Config(
         build_server(parts),
-        http=protocol_of(settings),
+        http=protocol_of(parts),
         loop="asyncio",
         ws="none",
         lifespan="on",
