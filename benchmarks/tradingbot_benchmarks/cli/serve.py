@@ -1,4 +1,4 @@
-"""`tradingbot bench serve`: how long a served model takes to answer."""
+"""`tradingbot bench serve`: how long a served model takes to answer, also over HTTP."""
 
 from __future__ import annotations
 
@@ -18,10 +18,12 @@ def bench_serve(
     quick: Annotated[bool, typer.Option("--quick", help="A small model, timed less.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure a served model of 143 agents against PyTorch eager (half a minute).
+    """Measure a served model of 143 agents, in process and over HTTP (some minutes).
 
-    Weights are drawn, sizes are the product's. ONNX Runtime and PyTorch are compared on the same
-    bars before anything is timed; both use one thread. Needs the extra: serve.
+    Weights are drawn, sizes are the product's. ONNX Runtime, PyTorch and the server are compared on
+    the same bars before anything is timed; all use one thread. Then: one symbol in process and over
+    HTTP, a new bar of all symbols, five times as many requests as can be answered, 1,000 swaps
+    under load. Needs the extra: serve.
 
     Example: [bold]tradingbot bench serve --json[/bold]
     """

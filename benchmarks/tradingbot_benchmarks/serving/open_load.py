@@ -9,8 +9,10 @@ from __future__ import annotations
 import selectors
 import socket
 from collections import Counter
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from time import perf_counter
+from typing import Self
 
 from tradingbot.domain.errors import DataError
 
@@ -50,6 +52,12 @@ class Connection:
         self.sent_at = 0.0
         self._read = b""
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.socket.close()
+
     def send(self, request: bytes) -> None:
         """Send a request."""
         self._read, self.sent_at = b"", perf_counter()
@@ -82,12 +90,12 @@ class Connection:
 
 def offer(port: int, request: bytes, *, rate_per_s: float, seconds: float) -> LoadAnswers:
     """Send a request again and again, at fixed times."""
-    idle = [Connection(port) for _ in range(_CONNECTIONS)]
     answers, total = LoadAnswers(), int(rate_per_s * seconds)
-    with selectors.DefaultSelector() as waiting:
+    with selectors.DefaultSelector() as waiting, ExitStack() as opened:
+        idle = [opened.enter_context(Connection(port)) for _ in range(_CONNECTIONS)]
         for connection in idle:
             waiting.register(connection.socket, selectors.EVENT_READ, connection)
-        connections, n_sent, begin = tuple(idle), 0, perf_counter()
+        n_sent, begin = 0, perf_counter()
         while sum(answers.statuses.values()) < total:
             due = begin + n_sent / rate_per_s
             while n_sent < total and idle and due <= perf_counter():
@@ -101,8 +109,6 @@ def offer(port: int, request: bytes, *, rate_per_s: float, seconds: float) -> Lo
                 if answer is not None:
                     _note(answers, perf_counter() - event.data.sent_at, answer)
                     idle.append(event.data)
-    for connection in connections:
-        connection.socket.close()
     return answers
 
 
