@@ -188,7 +188,7 @@ def _is_whole(status: int, head: bytes, body: bytes, wanted: dict[str, float]) -
     told: dict[str, Any] = json.loads(body)
     sha256 = told["model"]["sha256"]
     is_one = sha256.encode() == head.partition(b"x-model-sha256: ")[2][:64]
-    return is_one and told["signals"][0]["action"] == wanted.get(sha256)
+    return bool(is_one and told["signals"][0]["action"] == wanted.get(sha256))
 
 
 def _require_equal(port: int, request: bytes, wanted: dict[str, float]) -> None:
