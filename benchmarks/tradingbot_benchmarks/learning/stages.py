@@ -12,5 +12,7 @@ STAGES = (
     "growth",
     "es_vs_processes",
     "vtrace_vs_ppo",
+    "icm_overhead",
 )
-"""In the order in which they are measured; each gives the record of its name, `growth` several."""
+"""In the order in which they are measured; each gives the record of its name, `growth` and
+`icm_overhead` several."""

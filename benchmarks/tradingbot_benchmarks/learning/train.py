@@ -22,6 +22,7 @@ from tradingbot.learning.ppo.config import PPO_PRESETS
 from tradingbot.learning.ppo.learner import PPO
 from tradingbot.networks.encoders.catalogue import ENCODER_PRESETS
 from tradingbot.networks.view import TableView
+from tradingbot_benchmarks.learning.curiosity import icm_overhead
 from tradingbot_benchmarks.learning.encoder import FULL as FULL_ENCODER
 from tradingbot_benchmarks.learning.encoder import EncoderScale, embedding_record
 from tradingbot_benchmarks.learning.evolution import TINY as TINY_EVOLUTION
@@ -152,6 +153,7 @@ def measure_training(
         "growth": ("steps/s", lambda: growth(scale)),
         "es_vs_processes": ("s", lambda: [es_vs_processes(scale.evolution)]),
         "vtrace_vs_ppo": ("s", lambda: [vtrace_to_quality(scale)]),
+        "icm_overhead": ("fraction of time", lambda: icm_overhead(scale.compared_agents)),
     }
     stages = [name for name in STAGES if name in only]
     for number, name in enumerate(stages):

@@ -48,7 +48,8 @@ class LearnerSpec:
     a `Schedule` follows the budget; a field `actor` that is a `HeadConfig` takes part in ablations.
     """
     build: Callable[..., Learner]
-    """(task, view, config, *, seed) → learner; see `takes_auxiliary` too."""
+    """(task, view, config, *, seed) → learner; see `takes_auxiliary` and `takes_reward_transform`
+    too."""
     actor_layout: Callable[[Any, ActionSpec, tuple[str, ...]], ActorLayout]
     """(config, action, names of private inputs) → how a checkpoint's actor is read."""
     action_kinds: tuple[ActionKind, ...]
@@ -73,6 +74,9 @@ class LearnerSpec:
     """Whether `build` takes `auxiliary`, a loss beside its own of an encoder that learns too."""
     trains_encoder: bool = True
     """Whether an encoder can learn with it; else `encoder.trainable` is refused."""
+    takes_reward_transform: bool = False
+    """Whether `build` takes `reward_transform`: curiosity, shaping, objectives; see
+    `learning.reward_transform`."""
     differentiates: bool = False
     """Whether it follows gradients through the task's step, whose reward must have some."""
     measured: Callable[[Pooling], MeasuredSettings] | None = None

@@ -17,7 +17,7 @@ from torch.optim import Optimizer
 from tradingbot.domain.errors import ConfigError
 from tradingbot.learning.learner import Metrics
 from tradingbot.learning.learner_state import Part
-from tradingbot.learning.task import Observation, TaskStep
+from tradingbot.learning.task import Observation, TaskStep, transition_discount
 
 InPlacePart = nn.Module | Optimizer | torch.Generator
 """Part of a learner's state that is restored where it is."""
@@ -45,6 +45,8 @@ class CollectedSteps(NamedTuple):
     """(S, N, B) bool"""
     terms: Tensor | None = None
     """(S, K, N, B) reward terms, where the transform needs them; their sum is the reward."""
+    discount: Tensor | None = None
+    """(S, N, B) what the value of what followed counts for, where steps have their own; None: γ."""
 
 
 class RewardTransform(Protocol):
@@ -65,6 +67,36 @@ class RewardTransform(Protocol):
 
     def parts(self) -> Mapping[str, InPlacePart]:
         """Return what resuming bit for bit needs: modules, optimisers, generators, by name."""
+
+
+class TransformChain:
+    """Several transforms, each changing the rewards that the one before it returned."""
+
+    def __init__(self, transforms: Mapping[str, RewardTransform]) -> None:
+        """Take transforms by name, in their order."""
+        self._transforms = dict(transforms)
+        self.needs_terms = any(each.needs_terms for each in self._transforms.values())
+
+    def transform(self, steps: CollectedSteps) -> Tensor:
+        """Return the rewards (S, N, B) after the last transform."""
+        for each in self._transforms.values():
+            steps = steps._replace(reward=transform_rewards(each, steps))
+        return steps.reward
+
+    def learn(self, steps: CollectedSteps) -> Metrics:
+        """Let each learn from what the task paid; return all their figures."""
+        figures: Metrics = {}
+        for each in self._transforms.values():
+            figures |= each.learn(steps)
+        return figures
+
+    def parts(self) -> Mapping[str, InPlacePart]:
+        """Return the parts of all, named after their transform."""
+        return {
+            f"{name}/{key}": part
+            for name, each in self._transforms.items()
+            for key, part in each.parts().items()
+        }
 
 
 def transform_rewards(transform: RewardTransform | None, steps: CollectedSteps) -> Tensor:
@@ -90,9 +122,18 @@ def transform_parts(transform: RewardTransform | None) -> dict[str, Part]:
 
 
 def steps_of_tasks(
-    made: Sequence[tuple[Observation, Tensor, TaskStep]], *, needs_terms: bool
+    made: Sequence[tuple[Observation, Tensor, TaskStep]],
+    *,
+    needs_terms: bool,
+    discount: float,
 ) -> CollectedSteps:
-    """Lay out single steps, each with what was seen and done before it."""
+    """Lay out single steps, each with what was seen and done before it.
+
+    Args:
+        made: Observation, action and step of each.
+        needs_terms: Whether reward terms are kept.
+        discount: γ per step of the task's clock, for steps that took a while.
+    """
     columns = [
         (
             *(seen.row, seen.private, action, step.reward, step.final_row, step.final_private),
@@ -101,4 +142,7 @@ def steps_of_tasks(
         )
         for seen, action, step in made
     ]
-    return CollectedSteps(*(torch.stack(column).detach() for column in zip(*columns, strict=True)))
+    steps = CollectedSteps(*(torch.stack(column).detach() for column in zip(*columns, strict=True)))
+    own = [transition_discount(discount, step.duration, step.discount) for _, _, step in made]
+    counted = [each for each in own if isinstance(each, Tensor)]
+    return steps._replace(discount=torch.stack(counted)) if counted else steps

@@ -27,6 +27,7 @@ from tradingbot.domain.feature_set import FeatureSet
 from tradingbot.domain.redaction import split_credentials
 from tradingbot.learning.catalogue import known_learners, learner_spec
 from tradingbot.learning.cloning.config import CloningConfig
+from tradingbot.learning.curiosity.config import CuriosityConfig
 from tradingbot.learning.guards.config import GuardConfig
 from tradingbot.learning.pretraining.config import AuxiliaryLossConfig, PretrainingConfig
 from tradingbot.learning.train_plan import StoppingConfig, TrainPlan
@@ -179,6 +180,10 @@ class TrainConfig(ConfigSection):
     """`enabled`, and the fields of `learning.cloning.config.CloningConfig`."""
     learner: LearnerSection = LearnerSection()
     """What learns."""
+    curiosity: Annotated[
+        InstanceOf[CuriosityConfig], *library_section(CuriosityConfig, "curiosity")
+    ] = CuriosityConfig()
+    """Fields of `learning.curiosity.config.CuriosityConfig`."""
     budget: BudgetSection = BudgetSection()
     """How much."""
     validation: ValidationSection = ValidationSection()

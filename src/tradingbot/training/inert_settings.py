@@ -93,6 +93,12 @@ def _says(words: str) -> Callable[[TrainConfig], str]:
     return lambda _: words
 
 
+def _transforming() -> list[str]:
+    return [name for name in known_learners() if learner_spec(name).takes_reward_transform]
+
+
+_TRANSFORMS = ("curiosity.",)
+"""Sections that change rewards between collecting and learning."""
 _ACTION = "task.rules.action."
 _CODES = (
     *("entry_fracs", "sell_partial_frac", "add_frac", "max_adds"),
@@ -141,6 +147,19 @@ CONDITIONS: tuple[Condition, ...] = (
         ("auxiliary.",),
         lambda config: config.auxiliary.weight > 0.0,
         _says("auxiliary.weight must be above 0"),
+    ),
+    Condition(
+        _TRANSFORMS,
+        lambda config: config.learner.spec.takes_reward_transform,
+        lambda config: (
+            f"learner.name must be {join_choices(_transforming())}, is {config.learner.name}: it "
+            "learns from no reward that others could change"
+        ),
+    ),
+    Condition(
+        ("curiosity.",),
+        lambda config: config.curiosity.mix > 0.0,
+        _says("curiosity.mix must be above 0"),
     ),
     Condition(
         ("encoder.trainable",), _has_encoder, _says("encoder.preset must have weights, is row")

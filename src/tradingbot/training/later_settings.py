@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tradingbot.domain.plain_values import as_plain_values
+from tradingbot.learning.curiosity.config import CuriosityConfig
 from tradingbot.learning.direct.config import DEVIATIONS_OF_BEFORE
 from tradingbot.learning.guards.config import GuardConfig
 from tradingbot.learning.hindsight_config import HindsightConfig
@@ -20,6 +21,7 @@ LATER_SETTINGS: Mapping[str, object] = {
     "task.rules.account.quantity_decimals": None,
     "validation.factor": "equal_weight",
     "auxiliary": as_plain_values(AuxiliaryLossConfig()),
+    "curiosity": as_plain_values(CuriosityConfig()),
     **{f"learner.direct.{key}": value for key, value in DEVIATIONS_OF_BEFORE.items()},
     "environment.goal.tolerance_frac": 0.0,
     "environment.goal.credit_range_frac": 0.05,

@@ -37,6 +37,7 @@ from tradingbot.training.config import TrainConfig
 from tradingbot.training.data import TrainingData, require_parts
 from tradingbot.training.encoder_transfer import Transfer, take_over
 from tradingbot.training.environment_task import TrainingTask, build_task
+from tradingbot.training.reward_tools import build_reward_transform
 
 EXPERT = "expert"
 """The rule that pre-training asks about and that cloning imitates."""
@@ -178,13 +179,16 @@ def _targets(data: TrainingData, task: TrainingTask, seed: int) -> Targets:
 def _learner(
     config: TrainConfig, task: TrainingTask, view: View, targets: Targets, seed: int
 ) -> Learner:
-    beside: dict[str, AuxiliaryLoss] = {}
+    beside: dict[str, object] = {}
     if config.auxiliary.weight and isinstance(view, EncoderView):
         assert isinstance(task, PopulationTask)
         # An ablation without the encoder is without its tasks; asked for, that is refused before.
         beside["auxiliary"] = AuxiliaryLoss(
             view.encoder, task.own_bars.table, targets, config.auxiliary, seed=seed
         )
+    transform = build_reward_transform(config, task, seed)
+    if transform is not None:
+        beside["reward_transform"] = transform
     return config.learner.spec.build(task, view, config.learner.settings, seed=seed, **beside)
 
 

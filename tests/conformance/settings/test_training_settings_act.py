@@ -102,6 +102,14 @@ AUXILIARY: Options = (
     }
 )
 
+CURIOUS: Options = PPO | {
+    "curiosity.mix": 0.3,
+    "curiosity.n_features": 6,
+    "curiosity.hidden": [6],
+    "curiosity.warm_up": 0,
+    "curiosity.batches": 2,
+    "curiosity.batch_size": 16,
+}
 _EASY: Options = {"min_sharpe": -100.0, "min_win_rate_frac": 0.0, "min_trades": 0}
 STAGE: Options = {"name": "a", "trend_strength": 0.6, "vol_frac": 0.003, "cost_bps": 1.0, **_EASY}
 CURRICULUM: Options = {
@@ -222,6 +230,11 @@ CHANGES: dict[str, tuple[Any, Options]] = {
         PRETRAINED | {"pretraining.updates": 40, "pretraining.learning_rate": 1.0},
     ),
     "auxiliary.weight": (0.5, AUXILIARY),
+    "curiosity.mix": (0.2, CURIOUS),
+    "curiosity.max_share": (0.3, CURIOUS),
+    "curiosity.bonus_clip": (0.5, CURIOUS),
+    "curiosity.error_scale": (1e-6, CURIOUS),
+    "curiosity.warm_up": (10_000, CURIOUS),
     "cloning.balance": (1.0, CLONED | DISCRETE),
     "cloning.number_loss": ("log_prob", CLONED),
     "cloning.train_view": (True, CLONED | LEARNING_ENCODER | {"learner.direct.chunk_bars": 16}),
@@ -330,6 +343,7 @@ AREAS: tuple[tuple[str, Measure, Options], ...] = (
     ("environment.", effects.environment, CURRICULUM),
     ("pretraining.", effects.pretraining, PRETRAINED),
     ("auxiliary.", effects.learning, AUXILIARY),
+    ("curiosity.", effects.learning, CURIOUS),
     ("cloning.", effects.cloning, CLONED),
     ("learner.ppo.", effects.learning, PPO),
     ("learner.sac.", effects.learning, SAC),

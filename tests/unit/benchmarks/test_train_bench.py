@@ -18,6 +18,7 @@ def test_every_promised_record_is_there() -> None:
     assert {
         *("ppo_vs_sb3", "ppo_vs_sb3_to_quality", "sac_vs_sb3", "sac_vs_sb3_to_quality"),
         *("ppo_3x1k", "growth_agents_1", "growth_agents_2", "peak_memory"),
+        *("icm_overhead", "icm_overhead_sac"),
     } <= set(found)
     assert any(name.startswith("embed_") for name in found)
     assert found["ppo_vs_sb3"].ratio is not None
@@ -45,6 +46,7 @@ def test_record_that_lacks_a_package_says_so_and_others_go_on(
     for name in ("ppo_vs_sb3", "ppo_to_quality", "sac_to_quality", "sac_vs_sb3"):
         monkeypatch.setattr(train_bench, name, fail)
     monkeypatch.setattr(train_bench, "_train", lambda *_: (1.0, 2_048))
+    monkeypatch.setattr(train_bench, "icm_overhead", lambda _: [])
     monkeypatch.setattr(
         train_bench, "embedding_record", lambda _: BenchRecord("embed_143x2y", 1.0, "s")
     )

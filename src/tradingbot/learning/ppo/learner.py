@@ -126,9 +126,11 @@ class PPO(TaskLearner):
         """Return the rollout with the rewards to learn from, and what is to be said of them."""
         if self._reward_transform is None:
             return rollout, {}
-        *names, _ = CollectedSteps._fields
+        *names, _, _ = CollectedSteps._fields
         parts = (getattr(rollout, name) for name in names)
-        steps = CollectedSteps._make([*parts, rollout.step_terms])
+        own = transition_discount(self.config.discount, rollout.duration, rollout.discount)
+        discount = own if isinstance(own, Tensor) else None
+        steps = CollectedSteps._make([*parts, rollout.step_terms, discount])
         reward = transform_rewards(self._reward_transform, steps)
         figures = {
             "rollout/reward": rollout.reward.mean((0, 2)),

@@ -27,5 +27,6 @@ SPEC = LearnerSpec(
     segment_bars="segment_bars",
     critic_prefix="heads.critic.",
     takes_auxiliary=True,
+    takes_reward_transform=True,
     measured=_measured,
 )

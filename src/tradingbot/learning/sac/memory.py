@@ -13,6 +13,7 @@ from tradingbot.learning.learner import Metrics
 from tradingbot.learning.learner_state import Part
 from tradingbot.learning.replay import Replay, Transitions, transitions_of
 from tradingbot.learning.reward_transform import (
+    CollectedSteps,
     RewardTransform,
     steps_of_tasks,
     transform_parts,
@@ -88,7 +89,7 @@ class TransitionMemory:
         transitions = transitions_of(before, action, step, self._extras)
         if self._transform is not None:
             self._since.append((before, action, step))
-            steps = steps_of_tasks(self._since[-1:], needs_terms=self._transform.needs_terms)
+            steps = self._steps(self._since[-1:], self._transform)
             transitions = transitions._replace(reward=transform_rewards(self._transform, steps)[0])
         self.replay.insert(transitions)
         self.reward_scale.insert(transitions.reward)
@@ -97,9 +98,15 @@ class TransitionMemory:
         """Let the transform learn from what was inserted since the last call; return figures."""
         if self._transform is None:
             return {}
-        steps = steps_of_tasks(self._since, needs_terms=self._transform.needs_terms)
+        steps = self._steps(self._since, self._transform)
         self._since = []
         return self._transform.learn(steps)
+
+    def _steps(
+        self, made: list[tuple[Observation, Tensor, TaskStep]], transform: RewardTransform
+    ) -> CollectedSteps:
+        needs_terms, discount = transform.needs_terms, self._config.discount
+        return steps_of_tasks(made, needs_terms=needs_terms, discount=discount)
 
     def sample(self, n_samples: int, generator: torch.Generator) -> Transitions:
         """Draw transitions (N, M, …); rewards in units of their deviation where that is asked for.

@@ -36,6 +36,7 @@ SPEC = LearnerSpec(
     steps_per_update="steps_per_update",
     warm_up="warm_up",
     takes_auxiliary=True,
+    takes_reward_transform=True,
     critic_prefix="networks/critic.",
     critic=import_on_call("tradingbot.learning.sac.critic:open_critic"),
     measured=_measured,
