@@ -141,7 +141,11 @@ def test_page_states_the_weights_of_every_preset() -> None:
 def test_page_states_the_bounds_and_objective_of_every_term() -> None:
     text = PAGE.read_text(encoding="utf-8")
     bounds = {cells[0].strip("`"): cells[3] for cells in table_rows(text) if len(cells) == 4}
-    objectives = {cells[0].strip("`"): cells[1] for cells in table_rows(text) if len(cells) == 7}
+    objectives = {
+        cells[0].strip("`"): cells[1]
+        for cells in table_rows(text)
+        if len(cells) == 2 + len(REWARD_PRESETS)
+    }
 
     for name in NAMES:
         low, high = alone(name).bounds

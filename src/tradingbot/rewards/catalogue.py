@@ -30,6 +30,10 @@ _PACKAGED: tuple[tuple[Objective, int, Any, type[TermOptions]], ...] = (
     ("exploration", 1, exploration.intrinsic_action, exploration.IntrinsicActionOptions),
     ("profit", 1, profit.log_growth, profit.LogGrowthOptions),
     ("risk", 1, risk.differential_sharpe, risk.DifferentialSharpeOptions),
+    ("profit", 1, profit.roi, profit.RoiOptions),
+    ("risk", 1, risk.loss, risk.LossOptions),
+    ("activity", 1, activity.frequency, activity.FrequencyOptions),
+    ("exploration", 1, exploration.novelty, exploration.NoveltyOptions),
 )
 """Objective, version, formula, whose name is the term's, and options."""
 _TERMS = {

@@ -37,6 +37,14 @@ REWARD_PRESETS: Mapping[str, Mapping[str, float]] = MappingProxyType(
         },
         # Weights with which a high Sharpe ratio was reached; it has no Sharpe term.
         "sharpe": {"pnl": 0.62, "cost": 0.20, "time_efficiency": 0.06, "repeat": 0.08},
+        # One term for each of five objectives; weights that a learner may move by state.
+        "objectives": {
+            "roi": 0.40,
+            "loss": 0.25,
+            "frequency": 0.15,
+            "time_efficiency": 0.10,
+            "novelty": 0.10,
+        },
         # What compounds, and nothing else.
         "log_growth": {"log_growth": 1.0},
         # Risk-adjusted and online, and nothing else.

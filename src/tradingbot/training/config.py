@@ -29,7 +29,9 @@ from tradingbot.learning.catalogue import known_learners, learner_spec
 from tradingbot.learning.cloning.config import CloningConfig
 from tradingbot.learning.curiosity.config import CuriosityConfig
 from tradingbot.learning.guards.config import GuardConfig
+from tradingbot.learning.objectives.config import ObjectivesConfig
 from tradingbot.learning.pretraining.config import AuxiliaryLossConfig, PretrainingConfig
+from tradingbot.learning.shaping.config import ShapingConfig
 from tradingbot.learning.train_plan import StoppingConfig, TrainPlan
 from tradingbot.market.params import DEFAULT_RECENCY, SimulatorParams
 from tradingbot.training.environment import EnvironmentSection
@@ -184,6 +186,14 @@ class TrainConfig(ConfigSection):
         InstanceOf[CuriosityConfig], *library_section(CuriosityConfig, "curiosity")
     ] = CuriosityConfig()
     """Fields of `learning.curiosity.config.CuriosityConfig`."""
+    objectives: Annotated[
+        InstanceOf[ObjectivesConfig], *library_section(ObjectivesConfig, "objectives")
+    ] = ObjectivesConfig()
+    """Fields of `learning.objectives.config.ObjectivesConfig`."""
+    shaping: Annotated[InstanceOf[ShapingConfig], *library_section(ShapingConfig, "shaping")] = (
+        ShapingConfig()
+    )
+    """Fields of `learning.shaping.config.ShapingConfig`."""
     budget: BudgetSection = BudgetSection()
     """How much."""
     validation: ValidationSection = ValidationSection()

@@ -97,7 +97,11 @@ def _transforming() -> list[str]:
     return [name for name in known_learners() if learner_spec(name).takes_reward_transform]
 
 
-_TRANSFORMS = ("curiosity.",)
+def _shows(config: TrainConfig, *names: str) -> bool:
+    return not config.task.private or {*names} <= {*config.task.private}
+
+
+_TRANSFORMS = ("curiosity.", "objectives.", "shaping.")
 """Sections that change rewards between collecting and learning."""
 _ACTION = "task.rules.action."
 _CODES = (
@@ -160,6 +164,36 @@ CONDITIONS: tuple[Condition, ...] = (
         ("curiosity.",),
         lambda config: config.curiosity.mix > 0.0,
         _says("curiosity.mix must be above 0"),
+    ),
+    Condition(
+        ("shaping.",),
+        lambda config: config.shaping.weight > 0.0,
+        _says("shaping.weight must be above 0"),
+    ),
+    Condition(
+        ("shaping.",),
+        lambda config: config.environment.kind in ("population", "goal"),
+        _says("environment.kind must be population or goal: levels are of the run's own bars"),
+    ),
+    Condition(
+        ("shaping.",),
+        lambda config: _shows(config, "size", "total_return"),
+        _says("task.private must have size and total_return"),
+    ),
+    Condition(
+        ("objectives.",),
+        lambda config: config.objectives.enabled,
+        _says("objectives.enabled must be true"),
+    ),
+    Condition(
+        ("objectives.",),
+        lambda config: config.environment.kind in ("population", "curriculum"),
+        _says("environment.kind must be population or curriculum: others pay one term"),
+    ),
+    Condition(
+        ("objectives.",),
+        lambda config: _shows(config, "total_return"),
+        _says("task.private must have total_return"),
     ),
     Condition(
         ("encoder.trainable",), _has_encoder, _says("encoder.preset must have weights, is row")

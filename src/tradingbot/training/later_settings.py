@@ -9,7 +9,9 @@ from tradingbot.learning.curiosity.config import CuriosityConfig
 from tradingbot.learning.direct.config import DEVIATIONS_OF_BEFORE
 from tradingbot.learning.guards.config import GuardConfig
 from tradingbot.learning.hindsight_config import HindsightConfig
+from tradingbot.learning.objectives.config import ObjectivesConfig
 from tradingbot.learning.pretraining.config import AuxiliaryLossConfig
+from tradingbot.learning.shaping.config import ShapingConfig
 
 _LATER_TASK = ("cost_rates", "reward_weights", "reward_options")
 _LATER_GUARDS = ("goal_success", "one_option", "one_option_critical")
@@ -22,6 +24,8 @@ LATER_SETTINGS: Mapping[str, object] = {
     "validation.factor": "equal_weight",
     "auxiliary": as_plain_values(AuxiliaryLossConfig()),
     "curiosity": as_plain_values(CuriosityConfig()),
+    "objectives": as_plain_values(ObjectivesConfig()),
+    "shaping": as_plain_values(ShapingConfig()),
     **{f"learner.direct.{key}": value for key, value in DEVIATIONS_OF_BEFORE.items()},
     "environment.goal.tolerance_frac": 0.0,
     "environment.goal.credit_range_frac": 0.05,

@@ -110,6 +110,17 @@ CURIOUS: Options = PPO | {
     "curiosity.batches": 2,
     "curiosity.batch_size": 16,
 }
+SHAPED: Options = (
+    PPO
+    | {"shaping.weight": 0.2, "shaping.warm_up": 0, "shaping.hidden": [6]}
+    | {"shaping.low_entropy": 0.1, "shaping.high_sharpe": 50.0, "shaping.weight_step": 0.1}
+    | {"task.private": ["size", "total_return"]}
+)
+WEIGHED: Options = (
+    PPO
+    | {"objectives.enabled": True, "objectives.hidden": [6], "objectives.learning_rate": 0.3}
+    | {"task.private": ["size", "total_return"], "task.reward": "objectives"}
+)
 _EASY: Options = {"min_sharpe": -100.0, "min_win_rate_frac": 0.0, "min_trades": 0}
 STAGE: Options = {"name": "a", "trend_strength": 0.6, "vol_frac": 0.003, "cost_bps": 1.0, **_EASY}
 CURRICULUM: Options = {
@@ -235,6 +246,15 @@ CHANGES: dict[str, tuple[Any, Options]] = {
     "curiosity.bonus_clip": (0.5, CURIOUS),
     "curiosity.error_scale": (1e-6, CURIOUS),
     "curiosity.warm_up": (10_000, CURIOUS),
+    "objectives.volatility": (0.2, WEIGHED),
+    "objectives.max_weight": (0.5, WEIGHED),
+    "objectives.enabled": (False, PPO | {"objectives.enabled": True, "task.private": []}),
+    "shaping.weight": (0.1, SHAPED),
+    "shaping.max_weight": (0.25, SHAPED | {"shaping.low_entropy": 1.0}),
+    "shaping.low_entropy": (1.0, SHAPED),
+    "shaping.high_sharpe": (-50.0, SHAPED),
+    "shaping.weight_step": (0.05, SHAPED | {"shaping.low_entropy": 1.0}),
+    "shaping.warm_up": (10_000, SHAPED),
     "cloning.balance": (1.0, CLONED | DISCRETE),
     "cloning.number_loss": ("log_prob", CLONED),
     "cloning.train_view": (True, CLONED | LEARNING_ENCODER | {"learner.direct.chunk_bars": 16}),
@@ -344,6 +364,8 @@ AREAS: tuple[tuple[str, Measure, Options], ...] = (
     ("pretraining.", effects.pretraining, PRETRAINED),
     ("auxiliary.", effects.learning, AUXILIARY),
     ("curiosity.", effects.learning, CURIOUS),
+    ("shaping.", effects.learning, SHAPED),
+    ("objectives.", effects.learning, WEIGHED),
     ("cloning.", effects.cloning, CLONED),
     ("learner.ppo.", effects.learning, PPO),
     ("learner.sac.", effects.learning, SAC),

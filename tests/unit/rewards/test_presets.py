@@ -27,6 +27,13 @@ SPECIFIED = {
         "sizing": 0.05,
     },
     "sharpe": {"pnl": 0.62, "cost": 0.20, "time_efficiency": 0.06, "repeat": 0.08},
+    "objectives": {
+        "roi": 0.40,
+        "loss": 0.25,
+        "frequency": 0.15,
+        "time_efficiency": 0.10,
+        "novelty": 0.10,
+    },
     "log_growth": {"log_growth": 1.0},
     "differential_sharpe": {"differential_sharpe": 1.0},
 }

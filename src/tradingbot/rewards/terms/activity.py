@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from tradingbot.domain.action import Action
 from tradingbot.domain.checks import bounded
+from tradingbot.market.account import ACTION_MEMORY
 from tradingbot.market.maths import Maths, T
 from tradingbot.rewards.inputs import RewardInputs
 from tradingbot.rewards.term import Bounds, TermOptions
@@ -80,3 +81,40 @@ def repeat(step: RewardInputs[T], options: RepeatOptions, xp: Maths[T]) -> T:
         1: first.
     """
     return -options.grade * xp.maximum(step.repeats - options.free_repeats, 0.0)
+
+
+@dataclass(frozen=True)
+class FrequencyOptions(TermOptions):
+    """How often trading is wanted."""
+
+    frequency: float = bounded(0.1, "[0.02, 1]")
+    """Share of steps in which each trading action is worth a reward."""
+
+    @property
+    def bounds(self) -> Bounds:
+        """The term lies within these."""
+        return Bounds(0.0, self.frequency)
+
+
+def frequency(step: RewardInputs[T], options: FrequencyOptions, xp: Maths[T]) -> T:
+    """Trading now and then, not all the time: the objective activity.
+
+    Formula:
+        Where the agent's order filled: `frequency · min(frequency · a, 1)` with `a` the steps since
+        that action was last executed, at most 50; else 0.
+
+    Unit:
+        `frequency` (0.1) is an action that was not executed in the last 1 ÷ `frequency` steps.
+
+    Bounds:
+        [0, frequency], which is [0, 0.1].
+
+    Notes:
+        An action that is repeated more often is paid no more in all: 0.01 per step at most.
+
+    Version history:
+        1: first.
+    """
+    age = step.novelty * ACTION_MEMORY
+    share = xp.minimum(options.frequency * age, 1.0)
+    return options.frequency * step.voluntary * share

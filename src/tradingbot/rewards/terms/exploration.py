@@ -91,3 +91,41 @@ def intrinsic_action(step: RewardInputs[T], options: IntrinsicActionOptions, xp:
     """
     novelty = step.voluntary * step.novelty
     return xp.where(step.violation > 0.0, options.violation_price, novelty)
+
+
+@dataclass(frozen=True)
+class NoveltyOptions(TermOptions):
+    """What something new is worth, and for how long."""
+
+    scale: float = bounded(10.0, "[0, 50]")
+    """Worth of an action that was not executed in the last 50 steps, over those steps."""
+    decay: float = bounded(0.999, "(0, 1]")
+    """What is left of it after one step of the episode."""
+
+    @property
+    def bounds(self) -> Bounds:
+        """The term lies within these."""
+        return Bounds(0.0, self.scale / ACTION_MEMORY)
+
+
+def novelty(step: RewardInputs[T], options: NoveltyOptions, xp: Maths[T]) -> T:
+    """Trying what was not tried lately, early in an episode: the objective exploration.
+
+    Formula:
+        Where the agent's order filled: `scale · (a / 50) / 50 / (1 + (1 − decay) · n)` with `a` the
+        steps since that action was last executed, at most 50, in step n of the episode; else 0.
+
+    Unit:
+        0.2 is an action that was not executed in the last 50 steps, at the beginning (`scale` 10).
+
+    Bounds:
+        [0, scale / 50], which is [0, 0.2].
+
+    Notes:
+        Falls by `decay` a step at first, and to half after 1 ÷ (1 − decay) steps.
+
+    Version history:
+        1: first.
+    """
+    fades = 1.0 + (1.0 - options.decay) * step.steps
+    return options.scale / ACTION_MEMORY * step.voluntary * step.novelty / fades

@@ -146,3 +146,37 @@ def log_growth(step: RewardInputs[T], options: LogGrowthOptions, xp: Maths[T]) -
         1: first.
     """
     return options.scale * xp.log1p(xp.maximum(step.equity_return, LOWEST_RETURN))
+
+
+@dataclass(frozen=True)
+class RoiOptions(TermOptions):
+    """How profit that is not realised yet counts."""
+
+    scale: float = bounded(100.0, "(0, 1e6]")
+    """Reward per realised P&L of one largest position."""
+    unrealised: float = bounded(0.3, "[0, 1]")
+    """What a change of unrealised P&L counts for, of a realised one."""
+
+
+def roi(step: RewardInputs[T], options: RoiOptions, xp: Maths[T]) -> T:
+    """Profit as it is realised, and part of it as it is marked: the objective profit.
+
+    Formula:
+        `scale · (realised + unrealised · (gain − realised))`: realised P&L of the step, and the
+        change of equity beyond it, both as shares of the largest position.
+
+    Unit:
+        1 is a realised gain of 1 % on the largest position allowed (`scale` = 100).
+
+    Bounds:
+        [−1, 1].
+
+    Notes:
+        Over a whole trade what is unrealised adds up to nothing: the trade is paid its P&L, costs
+        included, and `unrealised` only says how much of it comes before the exit.
+
+    Version history:
+        1: first.
+    """
+    marked = step.gain - step.realised
+    return options.scale * (step.realised + options.unrealised * marked)

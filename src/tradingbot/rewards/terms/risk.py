@@ -175,3 +175,43 @@ def sizing(step: RewardInputs[T], options: SizingOptions, xp: Maths[T]) -> T:
     """
     strain = xp.minimum(step.drawdown / options.full_drawdown_frac, 1.0)
     return -xp.minimum(step.exposure, 1.0) * strain
+
+
+@dataclass(frozen=True)
+class LossOptions(TermOptions):
+    """What counts as a large loss, and as uneven."""
+
+    value_at_risk: float = bounded(0.02, "(0, 1]")
+    """Loss of a step, of the largest position, from which on it costs."""
+    loss_factor: float = bounded(1.5, "[0, 10]")
+    """Price of a loss of once more the value at risk."""
+    consistency: float = bounded(0.1, "[0, 10]")
+    """Price of returns that vary by as much as the value at risk."""
+    bounds = Bounds(-1.0, 0.0)
+
+
+def loss(step: RewardInputs[T], options: LossOptions, xp: Maths[T]) -> T:
+    """Losing much at once, and earning unevenly: the objective risk.
+
+    Formula:
+        `−(loss_factor · max(−gain − value_at_risk, 0) + consistency · σ) / value_at_risk`: the loss
+        of the step beyond the value at risk, as a share of the largest position, and the deviation
+        σ of the account's returns before it (moving moments of rate 1/50).
+
+    Unit:
+        −0.75 is a loss of 3 % on the largest position allowed.
+
+    Bounds:
+        [−1, 0].
+
+    Notes:
+        Were every loss punished and no gain paid here, holding anything would cost more than an
+        edge earns: a test ranks the oracle first.
+
+    Version history:
+        1: first.
+    """
+    variance = xp.maximum(step.return_power - step.return_mean * step.return_mean, 0.0)
+    lost = options.loss_factor * xp.maximum(-step.gain - options.value_at_risk, 0.0)
+    uneven = options.consistency * xp.sqrt(variance)
+    return -(lost + uneven) / options.value_at_risk

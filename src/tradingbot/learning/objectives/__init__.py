@@ -1,0 +1,1 @@
+"""Several objectives weighed by state, by what each is worth to the growth of the account."""
