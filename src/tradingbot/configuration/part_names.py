@@ -26,7 +26,9 @@ COST_RATE_BOUNDS: Mapping[str, str] = MappingProxyType(
     }
 )
 """Fields of `market.costs.CostProfile` → where they must lie."""
-REWARD_PRESET_NAMES = ("v31", "prototype", "sharpe", "log_growth", "differential_sharpe")
+REWARD_PRESET_NAMES = (
+    *("v31", "prototype", "sharpe", "objectives", "log_growth", "differential_sharpe"),
+)
 """Those of `rewards.presets.REWARD_PRESETS`."""
 _FLAG = ""
 _SHARE, _FACTOR, _SCALE = "[0, 1]", "[0, 10]", "(0, 1e6]"
@@ -36,9 +38,12 @@ REWARD_OPTION_BOUNDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
         "differential_sharpe": {"scale": _SCALE},
         "diversity": {"bonus": "[0, 0.3333333333333333]"},
         "drawdown": {"free_frac": "[0, 1)", "knee_frac": "(0, 1]", "knee_penalty": _SHARE},
+        "frequency": {"frequency": "[0.02, 1]"},
         "hold": {"winner": "[-1, 0]", "loser": "[-1, 0]"},
         "intrinsic_action": {"violation_price": "[-1, 0]"},
         "log_growth": {"scale": _SCALE},
+        "loss": {"value_at_risk": "(0, 1]", "loss_factor": _FACTOR, "consistency": _FACTOR},
+        "novelty": {"scale": "[0, 50]", "decay": "(0, 1]"},
         "pnl": {
             "scale": _SCALE,
             "realised_only": _FLAG,
@@ -50,6 +55,7 @@ REWARD_OPTION_BOUNDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "multiply_losses": _FLAG,
         },
         "repeat": {"free_repeats": "[1, 1e6]", "grade": _SHARE, "floor": "[-1, 0]"},
+        "roi": {"scale": _SCALE, "unrealised": _SHARE},
         "sharpe": {"target": "(0, 100]", "bars_per_year": _SCALE, "warmup_bars": "[0, 1e6]"},
         "sizing": {"full_drawdown_frac": "(0, 1]"},
         "time_efficiency": {"roi_unit": "(0, 10]", "horizon_bars": _SCALE},

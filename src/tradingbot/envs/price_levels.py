@@ -22,8 +22,8 @@ def price_levels(world: World) -> FloatArray:
 
     Example:
         >>> from tradingbot.envs.build_world import synthetic_world
-        >>> price_levels(synthetic_world(n_bars=200)).shape
-        (4, 200, 3)
+        >>> price_levels(synthetic_world(n_bars=400)).shape
+        (4, 400, 3)
     """
     high, low, close = (world.prices[..., place] for place in (1, 2, 3))
     lowest, highest = -_trailing(np.fmax.reduce, -low), _trailing(np.fmax.reduce, high)

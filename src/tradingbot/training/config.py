@@ -42,6 +42,9 @@ from tradingbot.training.library_section import library_section
 
 Names = Annotated[tuple[Name, ...], Strict(False)]
 """A list in YAML."""
+_CURIOSITY = library_section(CuriosityConfig, "curiosity")
+_OBJECTIVES = library_section(ObjectivesConfig, "objectives")
+_SHAPING = library_section(ShapingConfig, "shaping")
 
 
 class TaskSection(ConfigSection):
@@ -57,8 +60,8 @@ class TaskSection(ConfigSection):
     """Rates that replace those of the profile: commission_frac, slippage_frac, spread_frac,
     impact_coef, borrow_frac_per_bar; 1 bp is 0.0001."""
     reward: Name = "log_growth"
-    """Reward preset (v31, prototype, sharpe, log_growth or differential_sharpe), or one term by
-    name, such as a plugin's."""
+    """Reward preset (v31, prototype, sharpe, objectives, log_growth or differential_sharpe), or one
+    term by name, such as a plugin's."""
     reward_weights: dict[Name, Annotated[float, Field(ge=-1000.0, le=1000.0)]] = Field(default={})
     """Weights by term that replace those of the preset; 0 leaves a term out."""
     reward_options: dict[Name, dict[Name, float | bool]] = Field(default={})
@@ -182,17 +185,11 @@ class TrainConfig(ConfigSection):
     """`enabled`, and the fields of `learning.cloning.config.CloningConfig`."""
     learner: LearnerSection = LearnerSection()
     """What learns."""
-    curiosity: Annotated[
-        InstanceOf[CuriosityConfig], *library_section(CuriosityConfig, "curiosity")
-    ] = CuriosityConfig()
+    curiosity: Annotated[InstanceOf[CuriosityConfig], *_CURIOSITY] = CuriosityConfig()
     """Fields of `learning.curiosity.config.CuriosityConfig`."""
-    objectives: Annotated[
-        InstanceOf[ObjectivesConfig], *library_section(ObjectivesConfig, "objectives")
-    ] = ObjectivesConfig()
+    objectives: Annotated[InstanceOf[ObjectivesConfig], *_OBJECTIVES] = ObjectivesConfig()
     """Fields of `learning.objectives.config.ObjectivesConfig`."""
-    shaping: Annotated[InstanceOf[ShapingConfig], *library_section(ShapingConfig, "shaping")] = (
-        ShapingConfig()
-    )
+    shaping: Annotated[InstanceOf[ShapingConfig], *_SHAPING] = ShapingConfig()
     """Fields of `learning.shaping.config.ShapingConfig`."""
     budget: BudgetSection = BudgetSection()
     """How much."""

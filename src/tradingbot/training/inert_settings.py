@@ -101,6 +101,27 @@ def _shows(config: TrainConfig, *names: str) -> bool:
     return not config.task.private or {*names} <= {*config.task.private}
 
 
+_TOOLS: tuple[tuple[str, Callable[[TrainConfig], bool], str], ...] = (
+    ("curiosity", lambda c: c.curiosity.mix > 0.0, "curiosity.mix must be above 0"),
+    ("shaping", lambda c: c.shaping.weight > 0.0, "shaping.weight must be above 0"),
+    (
+        "shaping",
+        lambda c: c.environment.kind in ("population", "goal"),
+        "environment.kind must be population or goal: levels are of the run's own bars",
+    ),
+    (
+        "shaping",
+        lambda c: _shows(c, "size", "total_return"),
+        "task.private must have size and total_return",
+    ),
+    ("objectives", lambda c: c.objectives.enabled, "objectives.enabled must be true"),
+    (
+        "objectives",
+        lambda c: c.environment.kind in ("population", "curriculum"),
+        "environment.kind must be population or curriculum: others pay one term",
+    ),
+    ("objectives", lambda c: _shows(c, "total_return"), "task.private must have total_return"),
+)
 _TRANSFORMS = ("curiosity.", "objectives.", "shaping.")
 """Sections that change rewards between collecting and learning."""
 _ACTION = "task.rules.action."
@@ -160,41 +181,7 @@ CONDITIONS: tuple[Condition, ...] = (
             "learns from no reward that others could change"
         ),
     ),
-    Condition(
-        ("curiosity.",),
-        lambda config: config.curiosity.mix > 0.0,
-        _says("curiosity.mix must be above 0"),
-    ),
-    Condition(
-        ("shaping.",),
-        lambda config: config.shaping.weight > 0.0,
-        _says("shaping.weight must be above 0"),
-    ),
-    Condition(
-        ("shaping.",),
-        lambda config: config.environment.kind in ("population", "goal"),
-        _says("environment.kind must be population or goal: levels are of the run's own bars"),
-    ),
-    Condition(
-        ("shaping.",),
-        lambda config: _shows(config, "size", "total_return"),
-        _says("task.private must have size and total_return"),
-    ),
-    Condition(
-        ("objectives.",),
-        lambda config: config.objectives.enabled,
-        _says("objectives.enabled must be true"),
-    ),
-    Condition(
-        ("objectives.",),
-        lambda config: config.environment.kind in ("population", "curriculum"),
-        _says("environment.kind must be population or curriculum: others pay one term"),
-    ),
-    Condition(
-        ("objectives.",),
-        lambda config: _shows(config, "total_return"),
-        _says("task.private must have total_return"),
-    ),
+    *(Condition((f"{tool}.",), acts, _says(needs)) for tool, acts, needs in _TOOLS),
     Condition(
         ("encoder.trainable",), _has_encoder, _says("encoder.preset must have weights, is row")
     ),

@@ -51,8 +51,8 @@ def limit_weights(weight: Tensor, most: float) -> Tensor:
     At most one is above a half, so that none is cut twice.
 
     Example:
-        >>> limit_weights(torch.tensor([0.8, 0.15, 0.05]), 0.6).tolist()
-        [0.6000000238418579, 0.30000001192092896, 0.10000000894069672]
+        >>> limit_weights(torch.tensor([0.8, 0.15, 0.05]), 0.6).mul(100).round().tolist()
+        [60.0, 30.0, 10.0]
     """
     largest = weight.amax(-1, keepdim=True)
     others = torch.where(weight < largest, weight, 0.0)
