@@ -27,13 +27,11 @@ from tradingbot.domain.feature_set import FeatureSet
 from tradingbot.domain.redaction import split_credentials
 from tradingbot.learning.catalogue import known_learners, learner_spec
 from tradingbot.learning.cloning.config import CloningConfig
-from tradingbot.learning.curiosity.config import CuriosityConfig
 from tradingbot.learning.guards.config import GuardConfig
-from tradingbot.learning.objectives.config import ObjectivesConfig
 from tradingbot.learning.pretraining.config import AuxiliaryLossConfig, PretrainingConfig
-from tradingbot.learning.shaping.config import ShapingConfig
 from tradingbot.learning.train_plan import StoppingConfig, TrainPlan
 from tradingbot.market.params import DEFAULT_RECENCY, SimulatorParams
+from tradingbot.training import tool_sections as tools
 from tradingbot.training.environment import EnvironmentSection
 from tradingbot.training.environment_rules import environment_rules
 from tradingbot.training.later_settings import LATER_SETTINGS
@@ -42,9 +40,6 @@ from tradingbot.training.library_section import library_section
 
 Names = Annotated[tuple[Name, ...], Strict(False)]
 """A list in YAML."""
-_CURIOSITY = library_section(CuriosityConfig, "curiosity")
-_OBJECTIVES = library_section(ObjectivesConfig, "objectives")
-_SHAPING = library_section(ShapingConfig, "shaping")
 
 
 class TaskSection(ConfigSection):
@@ -185,11 +180,11 @@ class TrainConfig(ConfigSection):
     """`enabled`, and the fields of `learning.cloning.config.CloningConfig`."""
     learner: LearnerSection = LearnerSection()
     """What learns."""
-    curiosity: Annotated[InstanceOf[CuriosityConfig], *_CURIOSITY] = CuriosityConfig()
+    curiosity: tools.CuriositySection = tools.CuriosityConfig()
     """Fields of `learning.curiosity.config.CuriosityConfig`."""
-    objectives: Annotated[InstanceOf[ObjectivesConfig], *_OBJECTIVES] = ObjectivesConfig()
+    objectives: tools.ObjectivesSection = tools.ObjectivesConfig()
     """Fields of `learning.objectives.config.ObjectivesConfig`."""
-    shaping: Annotated[InstanceOf[ShapingConfig], *_SHAPING] = ShapingConfig()
+    shaping: tools.ShapingSection = tools.ShapingConfig()
     """Fields of `learning.shaping.config.ShapingConfig`."""
     budget: BudgetSection = BudgetSection()
     """How much."""

@@ -19,6 +19,7 @@ from tradingbot.learning.direct.config import DEVIATIONS_OF_BEFORE, DirectConfig
 from tradingbot.learning.ppo.config import PPOConfig
 from tradingbot.learning.sac.config import SACConfig
 from tradingbot.training.config import TrainConfig
+from tradingbot.training.tool_sections import TOOL_KEYS, TOOL_RULES
 
 
 class Condition(NamedTuple):
@@ -97,33 +98,6 @@ def _transforming() -> list[str]:
     return [name for name in known_learners() if learner_spec(name).takes_reward_transform]
 
 
-def _shows(config: TrainConfig, *names: str) -> bool:
-    return not config.task.private or {*names} <= {*config.task.private}
-
-
-_TOOLS: tuple[tuple[str, Callable[[TrainConfig], bool], str], ...] = (
-    ("curiosity", lambda c: c.curiosity.mix > 0.0, "curiosity.mix must be above 0"),
-    ("shaping", lambda c: c.shaping.weight > 0.0, "shaping.weight must be above 0"),
-    (
-        "shaping",
-        lambda c: c.environment.kind in ("population", "goal"),
-        "environment.kind must be population or goal: levels are of the run's own bars",
-    ),
-    (
-        "shaping",
-        lambda c: _shows(c, "size", "total_return"),
-        "task.private must have size and total_return",
-    ),
-    ("objectives", lambda c: c.objectives.enabled, "objectives.enabled must be true"),
-    (
-        "objectives",
-        lambda c: c.environment.kind in ("population", "curriculum"),
-        "environment.kind must be population or curriculum: others pay one term",
-    ),
-    ("objectives", lambda c: _shows(c, "total_return"), "task.private must have total_return"),
-)
-_TRANSFORMS = ("curiosity.", "objectives.", "shaping.")
-"""Sections that change rewards between collecting and learning."""
 _ACTION = "task.rules.action."
 _CODES = (
     *("entry_fracs", "sell_partial_frac", "add_frac", "max_adds"),
@@ -174,14 +148,14 @@ CONDITIONS: tuple[Condition, ...] = (
         _says("auxiliary.weight must be above 0"),
     ),
     Condition(
-        _TRANSFORMS,
+        TOOL_KEYS,
         lambda config: config.learner.spec.takes_reward_transform,
         lambda config: (
             f"learner.name must be {join_choices(_transforming())}, is {config.learner.name}: it "
             "learns from no reward that others could change"
         ),
     ),
-    *(Condition((f"{tool}.",), acts, _says(needs)) for tool, acts, needs in _TOOLS),
+    *(Condition((f"{tool}.",), acts, _says(needs)) for tool, acts, needs in TOOL_RULES),
     Condition(
         ("encoder.trainable",), _has_encoder, _says("encoder.preset must have weights, is row")
     ),
