@@ -180,11 +180,11 @@ class TrainConfig(ConfigSection):
     """`enabled`, and the fields of `learning.cloning.config.CloningConfig`."""
     learner: LearnerSection = LearnerSection()
     """What learns."""
-    curiosity: tools.CuriositySection = tools.CuriosityConfig()
+    curiosity: tools.CuriositySection = tools.NO_CURIOSITY
     """Fields of `learning.curiosity.config.CuriosityConfig`."""
-    objectives: tools.ObjectivesSection = tools.ObjectivesConfig()
+    objectives: tools.ObjectivesSection = tools.NO_OBJECTIVES
     """Fields of `learning.objectives.config.ObjectivesConfig`."""
-    shaping: tools.ShapingSection = tools.ShapingConfig()
+    shaping: tools.ShapingSection = tools.NO_SHAPING
     """Fields of `learning.shaping.config.ShapingConfig`."""
     budget: BudgetSection = BudgetSection()
     """How much."""

@@ -22,6 +22,8 @@ ObjectivesSection = Annotated[
     InstanceOf[ObjectivesConfig], *library_section(ObjectivesConfig, "objectives")
 ]
 ShapingSection = Annotated[InstanceOf[ShapingConfig], *library_section(ShapingConfig, "shaping")]
+NO_CURIOSITY, NO_OBJECTIVES, NO_SHAPING = CuriosityConfig(), ObjectivesConfig(), ShapingConfig()
+"""Sections as they are where nothing is asked for."""
 
 
 def _shows(config: TrainConfig, *names: str) -> bool:
