@@ -16,11 +16,13 @@ from tradingbot.market.curriculum.difficulty import DifficultyState
 from tradingbot.market.curriculum.settings import CurriculumSettings
 
 _UNKNOWN = -1.0
+_FIELDS = 9
+"""Of `AgentProgress`, before the recent episodes."""
 _ROUNDING = 1e-9  # a share of successes that is met but for rounding is met
 
 
 class AgentProgress(NamedTuple):
-    """Where N agents stand, (N,) float64 each; packed (8 + R, N · B), the same in all environments.
+    """Where N agents stand, (N,) float64 each; packed (9 + R, N · B), the same in all environments.
 
     R is `PassRule.recent_episodes`.
     """
@@ -36,9 +38,11 @@ class AgentProgress(NamedTuple):
     step: Tensor
     last_move: Tensor
     outcomes: Tensor
-    """Since the last decision about the level."""
-    successes: Tensor
-    """Among those."""
+    """Episodes since the last decision about the level."""
+    return_sum: Tensor
+    """Of their returns."""
+    win_rate_sum: Tensor
+    """Of their win rates."""
     recent: Tensor
     """(R, N) 1 success, 0 failure, the newest last; −1 before there was one."""
 
@@ -53,12 +57,14 @@ def begin_progress(settings: CurriculumSettings, n_agents: int, n_envs: int) -> 
     """Return the packed progress of agents that have played nothing yet."""
     zero = torch.zeros(n_agents, dtype=torch.float64)
     recent = zero.new_full((settings.rule.recent_episodes, n_agents), _UNKNOWN)
-    begun = AgentProgress._make([zero] * 8 + [recent])._replace(step=zero + DifficultyState().step)
+    begun = AgentProgress._make([zero] * _FIELDS + [recent])._replace(
+        step=zero + DifficultyState().step
+    )
     return pack_progress(begun, n_envs)
 
 
 def pack_progress(progress: AgentProgress, n_envs: int) -> Tensor:
-    """Lay progress out as (8 + R, N · B)."""
+    """Lay progress out as (9 + R, N · B)."""
     rows = torch.cat((torch.stack(progress[:-1]), progress.recent))
     return rows[..., None].expand(*rows.shape, n_envs).flatten(1)
 
@@ -66,11 +72,16 @@ def pack_progress(progress: AgentProgress, n_envs: int) -> Tensor:
 def unpack_progress(packed: Tensor, n_envs: int) -> AgentProgress:
     """See packed progress as fields."""
     rows = packed.view(len(packed), -1, n_envs)[..., 0]
-    return AgentProgress._make([*rows[:8], rows[8:]])
+    return AgentProgress._make([*rows[:_FIELDS], rows[_FIELDS:]])
 
 
 def advance_progress(
-    settings: CurriculumSettings, now: AgentProgress, counts: Tensor, success: Tensor
+    settings: CurriculumSettings,
+    now: AgentProgress,
+    counts: Tensor,
+    success: Tensor,
+    return_frac: Tensor,
+    win_rate_frac: Tensor,
 ) -> AgentProgress:
     """Take the episodes of one step into account.
 
@@ -79,6 +90,8 @@ def advance_progress(
         now: Where agents stand.
         counts: (N, B) bool, an episode of the agent's stage ended.
         success: (N, B) bool, it met the stage's limits; not read elsewhere.
+        return_frac: (N, B) what it returned; not read elsewhere.
+        win_rate_frac: (N, B) its win rate; not read elsewhere.
     """
     rule, n_stages = settings.rule, len(settings.stages)
     ended = counts.sum(1)
@@ -91,7 +104,8 @@ def advance_progress(
     passed = won & (episodes >= rule.min_episodes) & (ended > 0) & (now.stage < n_stages)
     after = now._replace(episodes=episodes, recent=recent)
     if settings.adaptive:
-        after = _adapt_level(settings, after, ended, (counts & success).sum(1))
+        sums = [torch.where(counts, part, 0.0).sum(1) for part in (return_frac, win_rate_frac)]
+        after = _adapt_level(settings, after, ended, *sums)
     is_last = passed & (now.stage == n_stages - 1)
     after = after._replace(completed=torch.where(is_last, 1.0, after.completed))
     moves = passed if settings.then_own_bars else passed & ~is_last
@@ -101,13 +115,16 @@ def advance_progress(
 
 
 def _adapt_level(
-    settings: CurriculumSettings, now: AgentProgress, ended: Tensor, won: Tensor
+    settings: CurriculumSettings, now: AgentProgress, ended: Tensor, earned: Tensor, won: Tensor
 ) -> AgentProgress:
-    """Move the level of every agent that has enough outcomes: `difficulty.adapt`, as tensors."""
+    """Move the level of every agent that has enough episodes: `difficulty.adapt`, as tensors."""
     rules = settings.difficulty
-    outcomes, successes = now.outcomes + ended, now.successes + won
-    share = successes / outcomes.clamp_min(1.0)
-    move = (share >= rules.raise_at_frac).double() - (share <= rules.lower_at_frac).double()
+    outcomes = now.outcomes + ended
+    return_sum, win_rate_sum = now.return_sum + earned, now.win_rate_sum + won
+    mean, rate = (part / outcomes.clamp_min(1.0) for part in (return_sum, win_rate_sum))
+    rises = (mean >= rules.raise_return_frac) & (rate >= rules.raise_win_rate_frac)
+    falls = (mean <= rules.lower_return_frac) | (rate <= rules.lower_win_rate_frac)
+    move = rises.double() - falls.double()
     decides = outcomes >= rules.episodes_per_decision
     turned = torch.where(move == now.last_move, 2.0, 0.5)
     step = now.step * torch.where(now.last_move == 0.0, 1.0, turned)
@@ -118,5 +135,6 @@ def _adapt_level(
         step=torch.where(moves, step, now.step),
         last_move=torch.where(moves, move, now.last_move),
         outcomes=torch.where(decides, 0.0, outcomes),
-        successes=torch.where(decides, 0.0, successes),
+        return_sum=torch.where(decides, 0.0, return_sum),
+        win_rate_sum=torch.where(decides, 0.0, win_rate_sum),
     )

@@ -83,6 +83,7 @@ def episode_result(summary: EpisodeSummary) -> EpisodeResult:
         sharpe_annual=summary["sharpe"] * math.sqrt(BARS_PER_YEAR),
         win_rate_frac=summary["win_rate_frac"],
         n_trades=summary["n_trades"],
+        return_frac=summary["return_frac"],
     )
 
 
@@ -94,8 +95,12 @@ def progress_after(config: CurriculumConfig, progress: Progress, result: Episode
         return Progress(after)
     if config.difficulty is None:
         return replace(progress, curriculum=after)
-    success = is_success(config.stages[state.stage], result)
-    moved = adapt(progress.difficulty, success=success, rules=config.difficulty)
+    moved = adapt(
+        progress.difficulty,
+        return_frac=result.return_frac,
+        win_rate_frac=result.win_rate_frac,
+        rules=config.difficulty,
+    )
     return Progress(after, moved)
 
 
@@ -123,9 +128,17 @@ def stage_costs(config: CurriculumConfig, progress: Progress) -> CostProfile:
 
 
 def _knobs(config: CurriculumConfig, progress: Progress) -> Knobs:
+    """Return what is done to the bars: the stage's own, and on top what the level asks for."""
+    own = config.stages[progress.curriculum.stage].knobs
     if config.difficulty is None:
-        return Knobs()
-    return knobs_at(progress.difficulty.level, config.difficulty)
+        return own
+    level = knobs_at(progress.difficulty.level, config.difficulty)
+    stability = level.regime_stability + own.regime_stability - 1.0
+    return replace(
+        level,
+        noise_frac=level.noise_frac + own.noise_frac,
+        regime_stability=max(stability, 0.5),
+    )
 
 
 class CurriculumEnv(gym.Env[Any, Any]):

@@ -34,7 +34,7 @@ def harder_rates(rates: CostRates, spread_frac: Tensor | float) -> CostRates:
 
 
 def harder_bars(prices: FloatArray, present: BoolArray, knobs: Knobs, *, seed: int) -> FloatArray:
-    """Change bars as the knobs say; expected simple returns are scaled, never shifted.
+    """Change bars as the knobs say; expected simple returns are scaled or turned, never shifted.
 
     Args:
         prices: (N, T, 5) open, high, low, close, volume; NaN where absent.
@@ -51,20 +51,22 @@ def harder_bars(prices: FloatArray, present: BoolArray, knobs: Knobs, *, seed: i
         if len(rows):
             rng = stream(seed, "difficulty", symbol)
             draws = rng.standard_normal((prices.shape[1], 2))[rows]
-            changed[symbol, rows, :4] = _harder(prices[symbol, rows, :4], draws, knobs)
+            ends = stream(seed, "regimes", symbol).random(prices.shape[1])[rows]
+            side = np.cumprod(np.where(ends < 1.0 - knobs.regime_stability, -1.0, 1.0))
+            changed[symbol, rows, :4] = _harder(prices[symbol, rows, :4], draws, side, knobs)
     return changed
 
 
-def _harder(bars: FloatArray, draws: FloatArray, knobs: Knobs) -> FloatArray:
-    """Change the bars (K, 4) of one symbol."""
+def _harder(bars: FloatArray, draws: FloatArray, side: FloatArray, knobs: Knobs) -> FloatArray:
+    """Change the bars (K, 4) of one symbol; `side` (K,) is −1 where regimes are turned round."""
     open_, high, low, close = bars.T
     before = np.concatenate([open_[:1], close[:-1]])
     gap, body = open_ / before - 1.0, close / open_ - 1.0
     volatility = _volatility_before(close)
     clarity, factor = knobs.trend_clarity, knobs.volatility_factor
     shock = np.sqrt(1.0 - clarity**2) * volatility * draws[:, 0]
-    gap = np.maximum(factor * clarity * gap, _LARGEST_FALL)
-    body = np.maximum(factor * (clarity * body + shock), _LARGEST_FALL)
+    gap = np.maximum(factor * clarity * side * gap, _LARGEST_FALL)
+    body = np.maximum(factor * (clarity * side * body + shock), _LARGEST_FALL)
     passing = np.exp(knobs.noise_frac * factor * volatility * draws[:, 1])
     lasting = open_[0] * np.cumprod((1.0 + gap) * (1.0 + body))
     new_close = lasting * passing
@@ -101,7 +103,8 @@ def harder_world(world: World, knobs: Knobs, *, seed: int) -> World:
         world.closed_at,
         world.symbols,
         label=f"{world.label}, made harder: volatility × {knobs.volatility_factor:g}, "
-        f"trend clarity {knobs.trend_clarity:g}, noise {knobs.noise_frac:g}",
+        f"trend clarity {knobs.trend_clarity:g}, noise {knobs.noise_frac:g}, "
+        f"regime stability {knobs.regime_stability:g}",
         synthetic=True,  # whatever it was before, these bars were not observed
     )
     known = {*BAR_FIELDS, WEEKDAY.name}

@@ -56,7 +56,7 @@ class CurriculumTask(PopulationTask):
 
     Each agent passes stages by the episodes of its own environments. Stage and level change what
     the next episodes are played in; those under way go on where they are. The state is the packed
-    account and the agents' progress (8 + R, N · B).
+    account and the agents' progress (9 + R, N · B).
     """
 
     def __init__(
@@ -135,7 +135,9 @@ class CurriculumTask(PopulationTask):
     def metrics(self, state: TaskState) -> dict[str, Tensor]:
         """Tell where agents stand, (N,) each: see docs/environments/curriculum.md."""
         now = unpack_progress(state[2], self.n_envs)
+        passed = (now.completed > 0.0) | (now.stage >= len(self.settings.stages))
         return {
+            "curriculum/unpassed_episodes": torch.where(passed, 0.0, now.episodes),
             "curriculum/stage": now.stage,
             "curriculum/level": now.level,
             "curriculum/episodes": now.episodes,
@@ -191,7 +193,9 @@ class CurriculumTask(PopulationTask):
         success = (reached >= limits).all(0) & (played < n_stages)
         now = unpack_progress(before[2], self.n_envs)
         counts = self._by_agent(ended) & (self._by_agent(played) == now.stage[:, None])
-        after = advance_progress(self.settings, now, counts, self._by_agent(success))
+        returned = last.equity / rules.account.initial_cash_ccy - 1.0
+        told = (success, returned.double(), found.win_rate_frac.double())
+        after = advance_progress(self.settings, now, counts, *map(self._by_agent, told))
         return pack_progress(after, self.n_envs)
 
     def _begin_next(self, account: Account, progress: Tensor) -> Account:

@@ -1,7 +1,7 @@
 """Every rule of the flight recorder, the gravest first."""
 
 from tradingbot.learning.guards.detector import Detector
-from tradingbot.learning.guards.detectors import activity, aims, exploration, stability
+from tradingbot.learning.guards.detectors import activity, aims, exploration, progress, stability
 
 RULES: tuple[Detector, ...] = (
     *(stability.NotFinite(), stability.RewardExplodes(), stability.GradientExplodes()),
@@ -9,4 +9,5 @@ RULES: tuple[Detector, ...] = (
     *(activity.AllHold(), activity.NotExecuted(), activity.Repeats(), stability.DeadCritic()),
     *(exploration.EntropyFalls(), activity.FewTrades(), stability.OneTerm()),
     *(aims.OneOption(), aims.GoalsMissed()),
+    *(progress.PopulationCollapsed(), progress.ActorsLag(), progress.CurriculumStuck()),
 )

@@ -139,6 +139,13 @@ class GuardConfig:
     """Share of steps under one option that is a warning …"""
     one_option_critical: float = bounded(0.90, "[0, 1]")
     """… and critical."""
+    actor_lag: float = bounded(8.0, "> 0")
+    """Updates that an actor may be behind: corrected ratios of older weights say little."""
+    distinct_members: float = bounded(0.10, "[0, 1]")
+    """Share of different results among members of a population below which there is a warning; one
+    result for all is critical."""
+    stuck_episodes: int = bounded(1_000, ">= 1")
+    """Episodes in one stage of a curriculum after which an agent counts as stuck."""
     interventions: InterventionConfig = field(default_factory=InterventionConfig)
 
     def __post_init__(self) -> None:

@@ -72,6 +72,9 @@ _REPORTED = (
     Measure("goal/success", "share", "environments whose last finished episode met its goal"),
     Measure("options/largest", "number", "option under which most steps were made"),
     Measure("options/largest_share", "share", "its share of the update's steps"),
+    Measure("actors/largest_lag", "updates", "how far the slowest actor is behind"),
+    Measure("population/distinct_share", "share", "different results among members"),
+    Measure("curriculum/unpassed_episodes", "count", "episodes in a stage that is not passed"),
     Measure("update/skipped", "count", "steps of the optimiser that the learner refused"),
     Measure(
         "market/turnover", "of equity per bar", "traded value, mean over steps within episodes"

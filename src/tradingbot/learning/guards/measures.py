@@ -23,8 +23,11 @@ _GRADIENT = ("gradient_norm", "grad/norm")
 """Parts of the names under which learners report gradient norms before clipping."""
 
 
-_TAKEN = ("goal/success", "options/largest", "options/largest_share")
-"""What tasks with goals and learners with options tell, taken as it is."""
+_TAKEN = (
+    *("goal/success", "options/largest", "options/largest_share"),
+    *("actors/largest_lag", "population/distinct_share", "curriculum/unpassed_episodes"),
+)
+"""What some tasks and learners tell, taken as it is; unknown of all others."""
 
 
 class Runs(NamedTuple):

@@ -1,6 +1,6 @@
 """Adaptive difficulty: how hard a market is, and a controller that moves both ways.
 
-Everything here is a pure function of outcomes. Which episodes count as a success is in `stages`;
+Everything here is a pure function of what episodes returned. What passes a stage is in `stages`;
 what the knobs do to bars is in `envs.curriculum.harder_market`.
 """
 
@@ -25,22 +25,31 @@ class Knobs(CheckedFields):
     variance stays, autocorrelations and the edge of any forecast fall (by c² and c)."""
     noise_frac: float = bounded(0.0, "[0, 10]")
     """Size of a passing error in each price, of the bar's volatility: gone at the next bar."""
+    regime_stability: float = bounded(1.0, "[0.5, 1]")
+    """s: probability that a regime lasts from one bar to the next. Where it ends, rising and
+    falling change places until the next end; the variance stays, autocorrelations at lag k fall by
+    (2 s − 1)ᵏ."""
 
 
 @dataclass(frozen=True)
 class DifficultyRules(CheckedFields):
     """Between which ends, and how fast, difficulty moves."""
 
-    easiest: Knobs = field(default_factory=lambda: Knobs(0.0, 0.5, 1.0, 0.0))
+    easiest: Knobs = field(default_factory=lambda: Knobs(0.0, 0.5, 1.0, 0.0, 1.0))
     """Knobs at level 0."""
-    hardest: Knobs = field(default_factory=lambda: Knobs(30e-4, 2.0, 0.3, 0.5))
+    hardest: Knobs = field(default_factory=lambda: Knobs(30e-4, 2.0, 0.3, 0.5, 0.98))
     """Knobs at level 1; in between, each knob is interpolated linearly."""
-    raise_at_frac: float = bounded(0.7, "[0, 1]")
-    """Share of successes from which the level rises …"""
-    lower_at_frac: float = bounded(0.4, "[0, 1]")
-    """… and up to which it falls; between the two it rests, which keeps it from swinging."""
-    episodes_per_decision: int = bounded(10, ">= 1")
-    """Outcomes that one decision is made on; each is used once."""
+    raise_return_frac: float = bounded(0.02, "(-1, inf)")
+    """Mean return of an episode from which the level rises …"""
+    raise_win_rate_frac: float = bounded(0.6, "[0, 1]")
+    """… if the mean win rate is at least this, too."""
+    lower_return_frac: float = bounded(-0.01, "(-1, inf)")
+    """Mean return up to which the level falls …"""
+    lower_win_rate_frac: float = bounded(0.35, "[-1, 1]")
+    """… or mean win rate, never if below 0; between the two it rests, which keeps it from
+    swinging."""
+    episodes_per_decision: int = bounded(20, ">= 1")
+    """Episodes that one decision is made on; each is used once."""
     largest_step: float = bounded(0.1, "(0, 1]")
     """Most that one decision moves the level."""
     smallest_step: float = bounded(0.0125, "(0, 1]")
@@ -48,8 +57,9 @@ class DifficultyRules(CheckedFields):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        rule = "raise_at_frac must be above lower_at_frac, both in [0, 1]"
-        require(0.0 <= self.lower_at_frac < self.raise_at_frac <= 1.0, rule, self)
+        for what in ("return_frac", "win_rate_frac"):
+            in_order = getattr(self, f"lower_{what}") < getattr(self, f"raise_{what}")
+            require(in_order, f"raise_{what} must be above lower_{what}", self)
         rule = "smallest_step must be above 0 and at most largest_step, which is at most 1"
         require(0.0 < self.smallest_step <= self.largest_step <= 1.0, rule, self)
 
@@ -64,8 +74,12 @@ class DifficultyState(StoredState, CheckedFields):
     """Size of the next move if it goes the way of the last."""
     last_move: int = 0
     """1 the level rose last, −1 it fell, 0 it has not moved."""
-    outcomes: tuple[bool, ...] = ()
+    episodes: int = bounded(0, ">= 0")
     """Since the last decision."""
+    return_sum: float = 0.0
+    """Of their returns, as fractions."""
+    win_rate_sum: float = 0.0
+    """Of their win rates, as fractions."""
     title = "difficulty"
 
     def __post_init__(self) -> None:
@@ -74,21 +88,28 @@ class DifficultyState(StoredState, CheckedFields):
 
 
 def adapt(
-    state: DifficultyState, *, success: bool, rules: DifficultyRules | None = None
+    state: DifficultyState,
+    *,
+    return_frac: float,
+    win_rate_frac: float,
+    rules: DifficultyRules | None = None,
 ) -> DifficultyState:
-    """Take one more outcome into account; every `episodes_per_decision` of them the level may move.
+    """Take one more episode into account; every `episodes_per_decision` of them the level may move.
 
     The level stays in [0, 1] and one decision moves it by `largest_step` at most. A level that
     turns back and forth does so by ever smaller steps, down to `smallest_step`.
     """
     rules = rules or DifficultyRules()
-    outcomes = (*state.outcomes, bool(success))
-    if len(outcomes) < rules.episodes_per_decision:
-        return replace(state, outcomes=outcomes)
-    share = sum(outcomes) / len(outcomes)
-    move = int(share >= rules.raise_at_frac) - int(share <= rules.lower_at_frac)
+    episodes = state.episodes + 1
+    earned, won = state.return_sum + return_frac, state.win_rate_sum + win_rate_frac
+    if episodes < rules.episodes_per_decision:
+        return replace(state, episodes=episodes, return_sum=earned, win_rate_sum=won)
+    mean, rate = earned / episodes, won / episodes
+    rises = mean >= rules.raise_return_frac and rate >= rules.raise_win_rate_frac
+    falls = mean <= rules.lower_return_frac or rate <= rules.lower_win_rate_frac
+    move = int(rises) - int(falls)
     if move == 0:
-        return replace(state, outcomes=())
+        return DifficultyState(state.level, state.step, state.last_move)
     step = state.step
     if state.last_move:
         step *= 2.0 if move == state.last_move else 0.5

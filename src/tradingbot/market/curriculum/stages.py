@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tradingbot.domain.checks import CheckedFields, bounded, require
 from tradingbot.domain.errors import ConfigError
+from tradingbot.market.curriculum.difficulty import Knobs
 from tradingbot.market.curriculum.stored_state import StoredState
 
 if TYPE_CHECKING:
@@ -41,7 +42,15 @@ class CurriculumStage:
     min_trades: int
     """Closed trades that an episode needs."""
     min_win_rate_frac: float = 0.45
+    """Share of closed trades that must have gained."""
     trend_persistence: float = 0.98
+    """What is left of the drift at the next bar."""
+    slippage_bps: float | None = None
+    """Part of the cost that is slippage; None: all but the commission of 0.2."""
+    noise_frac: float = 0.0
+    """Passing error in each price, of the bar's volatility; see `difficulty.Knobs`."""
+    regime_stability: float = 1.0
+    """Probability that a regime lasts to the next bar; see `difficulty.Knobs`."""
 
     def __post_init__(self) -> None:
         require(0.0 <= self.trend_strength <= 1.0, "trend_strength must lie in [0, 1]", self)
@@ -50,6 +59,11 @@ class CurriculumStage:
         require(COMMISSION_FRAC * 1e4 <= self.cost_bps < 1e4, rule, self)
         require(math.isfinite(self.min_sharpe), "min_sharpe must be finite", self)
         require(self.min_trades >= 0, "min_trades must be 0 or more", self)
+        slips = self.slippage_bps is None or 0.0 <= self.slippage_bps <= self.cost_bps
+        require(slips, "slippage_bps must lie in [0, cost_bps]", self)
+        require(0.0 <= self.noise_frac <= 10.0, "noise_frac must lie in [0, 10]", self)
+        stable = 0.5 <= self.regime_stability <= 1.0
+        require(stable, "regime_stability must lie in [0.5, 1]", self)
         require(0.0 <= self.min_win_rate_frac <= 1.0, "min_win_rate_frac must lie in [0, 1]", self)
 
     @property
@@ -57,7 +71,15 @@ class CurriculumStage:
         """Rates that make a fill cost `cost_bps`."""
         from tradingbot.market.costs import CostProfile
 
-        return CostProfile(COMMISSION_FRAC, self.cost_bps * 1e-4 - COMMISSION_FRAC)
+        slippage_frac = self.cost_bps * 1e-4 - COMMISSION_FRAC
+        if self.slippage_bps is not None:
+            slippage_frac = self.slippage_bps * 1e-4
+        return CostProfile(self.cost_bps * 1e-4 - slippage_frac, slippage_frac)
+
+    @property
+    def knobs(self) -> Knobs:
+        """What is done to the stage's bars, besides what difficulty does."""
+        return Knobs(noise_frac=self.noise_frac, regime_stability=self.regime_stability)
 
     @property
     def market_params(self) -> dict[str, Any]:
@@ -67,11 +89,17 @@ class CurriculumStage:
 
 
 STAGES: tuple[CurriculumStage, ...] = (
-    CurriculumStage("strong trends", 0.60, 0.003, cost_bps=1.0, min_sharpe=0.3, min_trades=4),
-    CurriculumStage("clear trends", 0.45, 0.0045, cost_bps=5.0, min_sharpe=0.5, min_trades=4),
-    CurriculumStage("fair trends", 0.35, 0.006, cost_bps=10.0, min_sharpe=0.6, min_trades=3),
-    CurriculumStage("faint trends", 0.25, 0.008, cost_bps=20.0, min_sharpe=0.7, min_trades=3),
-    CurriculumStage("realistic", 0.20, 0.010, cost_bps=30.0, min_sharpe=0.8, min_trades=2),
+    CurriculumStage("strong trends", 0.60, 0.003, 1.0, 0.3, 4, min_win_rate_frac=0.5),
+    CurriculumStage("clear trends", 0.45, 0.0045, 5.0, 0.5, 4, regime_stability=0.999),
+    CurriculumStage(
+        "fair trends", 0.35, 0.006, 10.0, 0.6, 3, noise_frac=0.02, regime_stability=0.999
+    ),
+    CurriculumStage(
+        "faint trends", 0.25, 0.008, 20.0, 0.7, 3, noise_frac=0.05, regime_stability=0.998
+    ),
+    CurriculumStage(
+        "realistic", 0.20, 0.010, 30.0, 0.8, 2, noise_frac=0.10, regime_stability=0.998
+    ),
 )
 
 
@@ -102,6 +130,8 @@ class EpisodeResult:
     """Of closed trades; 0 without one."""
     n_trades: int
     """Closed trades."""
+    return_frac: float = 0.0
+    """Of the whole episode, net of costs."""
 
 
 @dataclass(frozen=True)

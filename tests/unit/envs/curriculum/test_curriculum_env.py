@@ -138,7 +138,7 @@ def test_progress_difficulty_rises_falls_and_starts_afresh_in_a_new_stage():
     config = config_of(
         stages=STAGES, difficulty=rules, rule=PassRule(min_episodes=9, recent_episodes=2)
     )
-    good, bad = EpisodeResult(9.0, 1.0, 50), EpisodeResult(-9.0, 0.0, 50)
+    good, bad = EpisodeResult(9.0, 1.0, 50, 0.1), EpisodeResult(-9.0, 0.0, 50, -0.1)
     progress, levels = Progress(), []
     for result in [good] * 4 + [bad] * 4:
         progress = progress_after(config, progress, result)
@@ -151,7 +151,13 @@ def test_progress_difficulty_rises_falls_and_starts_afresh_in_a_new_stage():
 
 
 def test_env_with_difficulty_moves_while_it_plays():
-    rules = DifficultyRules(episodes_per_decision=2)
+    rules = DifficultyRules(
+        episodes_per_decision=2,
+        raise_return_frac=-0.9,
+        raise_win_rate_frac=0.0,
+        lower_return_frac=-0.95,
+        lower_win_rate_frac=-1.0,
+    )
     env = CurriculumEnv(
         config_of(difficulty=rules, rule=PassRule(min_episodes=50, recent_episodes=2))
     )

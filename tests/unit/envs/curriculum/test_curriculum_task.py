@@ -117,7 +117,15 @@ def test_agent_that_fails_stays_where_it_is():
 
 
 def test_difficulty_moves_by_agent_and_widens_the_spread():
-    rules = DifficultyRules(episodes_per_decision=2, largest_step=0.5, smallest_step=0.5)
+    rules = DifficultyRules(
+        episodes_per_decision=2,
+        raise_return_frac=-0.9,
+        raise_win_rate_frac=0.0,
+        lower_return_frac=-0.95,
+        lower_win_rate_frac=-1.0,
+        largest_step=0.5,
+        smallest_step=0.5,
+    )
     settings = replace(SETTINGS, rule=PassRule(50, 2), adaptive=True, levels=3, difficulty=rules)
     task = CurriculumTask(population(), settings)
 

@@ -27,12 +27,19 @@ from tradingbot.market.curriculum.difficulty import (
 )
 
 TEN_WINS, TEN_LOSSES = (True,) * 10, (False,) * 10
+BY_TEN = DifficultyRules(episodes_per_decision=10)
+
+
+def take(state, success, rules=None):
+    """Take an episode that was good in every respect, or bad in every respect."""
+    returned, won = (0.03, 0.8) if success else (-0.02, 0.2)
+    return adapt(state, return_frac=returned, win_rate_frac=won, rules=rules or BY_TEN)
 
 
 def after(outcomes, state=None, rules=None):
     state = state or DifficultyState()
     for success in outcomes:
-        state = adapt(state, success=success, rules=rules)
+        state = take(state, success, rules)
     return state
 
 
@@ -40,12 +47,13 @@ def test_adapt_ten_wins_rises_by_one_step():
     state = after(TEN_WINS)
     assert state.level == pytest.approx(0.1)
     assert state.last_move == 1
-    assert state.outcomes == ()
+    assert (state.episodes, state.return_sum, state.win_rate_sum) == (0, 0.0, 0.0)
 
 
 def test_adapt_nine_outcomes_waits_for_the_tenth():
     assert after(TEN_WINS[:9]).level == 0.0
-    assert len(after(TEN_WINS[:9]).outcomes) == 9
+    assert after(TEN_WINS[:9]).episodes == 9
+    assert DifficultyRules().episodes_per_decision == 20
 
 
 def test_adapt_losses_after_rise_falls_by_half_a_step():
@@ -62,11 +70,22 @@ def test_adapt_going_on_doubles_the_step_up_to_the_largest(outcomes, move):
 
 
 @pytest.mark.parametrize(
-    ("wins", "moves"), [(10, 1), (7, 1), (6, 0), (5, 0), (4, -1), (0, -1)]
-)  # the limits themselves count
-def test_adapt_at_the_limits_moves_or_rests(wins, moves):
-    state = after((True,) * wins + (False,) * (10 - wins), DifficultyState(level=0.5))
+    ("returned", "won", "moves"),
+    [
+        (0.021, 0.61, 1),
+        (0.019, 0.99, 0),
+        (0.5, 0.59, 0),
+        (0.0, 0.36, 0),
+        (-0.011, 0.99, -1),
+        (0.5, 0.34, -1),
+    ],
+)  # up by return and win rate, down by one of both
+def test_adapt_at_the_limits_moves_or_rests(returned, won, moves):
+    state = DifficultyState(level=0.5)
+    for _ in range(20):
+        state = adapt(state, return_frac=returned, win_rate_frac=won)
     assert state.level == pytest.approx(0.5 + 0.1 * moves)
+    assert state.episodes == 0
 
 
 def test_adapt_long_run_of_wins_ends_at_one_and_back_at_zero():
@@ -93,7 +112,7 @@ def test_adapt_agent_of_fixed_ability_settles_near_it(ability):
     state, levels = DifficultyState(), []
     for _ in range(3000):
         chance = 1.0 / (1.0 + np.exp((state.level - ability) / 0.03))
-        state = adapt(state, success=bool(rng.random() < chance))
+        state = take(state, bool(rng.random() < chance))
         levels.append(state.level)
     assert np.mean(levels[1500:]) == pytest.approx(ability, abs=0.06)
     assert np.std(levels[1500:]) < 0.06
@@ -104,7 +123,7 @@ def test_adapt_random_outcomes_never_leave_the_bounds():
     rules = DifficultyRules(largest_step=0.7, smallest_step=0.3, episodes_per_decision=1)
     state = DifficultyState(step=0.7)
     for _ in range(500):
-        moved = adapt(state, success=bool(rng.random() < 0.5), rules=rules)
+        moved = take(state, bool(rng.random() < 0.5), rules)
         assert 0.0 <= moved.level <= 1.0
         assert abs(moved.level - state.level) <= 0.7
         state = moved
@@ -117,7 +136,7 @@ def test_state_json_round_trip_mid_decision():
 
 @pytest.mark.parametrize(
     "change",
-    [{"level": "high"}, {"extra": 1}, {"outcomes": [1]}, {"level": 1.5}, {"last_move": 3}],
+    [{"level": "high"}, {"extra": 1}, {"episodes": -1}, {"level": 1.5}, {"last_move": 3}],
 )
 def test_state_from_malformed_json_is_refused(change):
     with pytest.raises(ConfigError):
@@ -125,8 +144,10 @@ def test_state_from_malformed_json_is_refused(change):
 
 
 def test_rules_with_crossed_limits_are_refused():
-    with pytest.raises(ConfigError, match="raise_at_frac must be above lower_at_frac"):
-        DifficultyRules(raise_at_frac=0.4, lower_at_frac=0.5)
+    with pytest.raises(ConfigError, match="raise_win_rate_frac must be above"):
+        DifficultyRules(raise_win_rate_frac=0.3)
+    with pytest.raises(ConfigError, match="raise_return_frac must be above"):
+        DifficultyRules(raise_return_frac=-0.02)
 
 
 def test_knobs_at_ends_and_middle():
@@ -277,3 +298,26 @@ def test_harder_rates_per_lane_cost_half_the_spread():
     )
     paid = result.after.slippage_paid / result.fill.units / 100.0
     torch.testing.assert_close(paid, spread / 2.0, rtol=1e-2, atol=1e-6)
+
+
+def test_unstable_regimes_turn_moves_round_and_forget_the_trend(trending):
+    stable = harder_bars(trending.prices, trending.present, Knobs(), seed=3)
+    turned = harder_bars(trending.prices, trending.present, Knobs(regime_stability=0.9), seed=3)
+    moves, others = (np.diff(np.log(prices[..., 3])) for prices in (stable, turned))
+
+    share = float((np.sign(moves) != np.sign(others)).mean())
+    assert 0.35 < share < 0.65
+    np.testing.assert_allclose(moves.std(), others.std(), rtol=0.02)
+    lag = 10
+
+    def remembered(x):
+        return float((x[:, lag:] * x[:, :-lag]).mean() / x.var())
+
+    assert remembered(moves) > 0.05
+    assert remembered(others) < 0.5 * remembered(moves)
+    cut = 300
+    again = harder_bars(
+        trending.prices[:, :cut], trending.present[:, :cut], Knobs(regime_stability=0.9), seed=3
+    )
+    # Drawn in order of bars: what comes later changes nothing before it.
+    np.testing.assert_allclose(again, turned[:, :cut])

@@ -48,7 +48,11 @@ def play(results, state=None, **options):
 
 def test_stages_five_with_the_limits_of_the_specification():
     assert [stage.min_sharpe for stage in STAGES] == [0.3, 0.5, 0.6, 0.7, 0.8]
-    assert {stage.min_win_rate_frac for stage in STAGES} == {0.45}
+    assert [stage.min_win_rate_frac for stage in STAGES] == [0.5, 0.45, 0.45, 0.45, 0.45]
+    assert [stage.noise_frac for stage in STAGES] == [0.0, 0.0, 0.02, 0.05, 0.10]
+    assert [stage.regime_stability for stage in STAGES] == [1.0, 0.999, 0.999, 0.998, 0.998]
+    costs = replace(STAGES[1], slippage_bps=1.0).costs
+    assert (costs.commission_frac, costs.slippage_frac) == pytest.approx((4e-4, 1e-4))
     assert (STAGES[0].cost_bps, STAGES[-1].cost_bps) == (1.0, 30.0)
 
 
@@ -182,10 +186,11 @@ def test_advance_stage_failures_never_lead_down():
 @pytest.mark.parametrize("index", range(5))
 def test_is_success_exactly_at_the_limits(index):
     stage = STAGES[index]
-    at = EpisodeResult(stage.min_sharpe, 0.45, stage.min_trades)
+    won = stage.min_win_rate_frac
+    at = EpisodeResult(stage.min_sharpe, won, stage.min_trades)
     assert is_success(stage, at)
     assert not is_success(stage, replace(at, sharpe_annual=np.nextafter(stage.min_sharpe, -1)))
-    assert not is_success(stage, replace(at, win_rate_frac=np.nextafter(0.45, 0)))
+    assert not is_success(stage, replace(at, win_rate_frac=np.nextafter(won, 0)))
     assert not is_success(stage, replace(at, n_trades=stage.min_trades - 1))
     assert not is_success(stage, replace(at, sharpe_annual=float("nan")))
 
@@ -208,8 +213,9 @@ def test_episode_result_equals_numpy():
 
 
 def test_episode_result_without_trades_is_zero():
-    idle = ScalarAccount(peak=1.0, steps=512)
-    assert episode_result(summarise(SimulatorParams(), idle)) == EpisodeResult(0.0, 0.0, 0)
+    rules = SimulatorParams()
+    idle = ScalarAccount(peak=1.0, steps=512, cash=rules.account.initial_cash_ccy)
+    assert episode_result(summarise(rules, idle)) == EpisodeResult(0.0, 0.0, 0)
 
 
 def test_state_json_round_trip():
