@@ -51,8 +51,8 @@ def harder_bars(prices: FloatArray, present: BoolArray, knobs: Knobs, *, seed: i
         if len(rows):
             rng = stream(seed, "difficulty", symbol)
             draws = rng.standard_normal((prices.shape[1], 2))[rows]
-            ends = stream(seed, "regimes", symbol).random(prices.shape[1])[rows]
-            side = np.cumprod(np.where(ends < 1.0 - knobs.regime_stability, -1.0, 1.0))
+            lasts = stream(seed, "regimes", symbol).random((prices.shape[1],))[rows]
+            side: FloatArray = np.cumprod(np.where(lasts < knobs.regime_stability, 1.0, -1.0))
             changed[symbol, rows, :4] = _harder(prices[symbol, rows, :4], draws, side, knobs)
     return changed
 

@@ -357,7 +357,7 @@ def test_window_that_the_buffer_cannot_fill_is_judged_when_the_buffer_is_full() 
         (
             "ACTORS_LAG",
             {"actors/largest_lag": 12.0},
-            "an actor collects with weights of 12 updates",
+            "an actor collects with weights of 12",
         ),
         (
             "POPULATION_COLLAPSED",
