@@ -56,7 +56,8 @@ ALLOWED: dict[str, frozenset[str] | None] = {
         | {"evaluation/statistics"}
     ),
     "evaluation/gates": frozenset(
-        {*_DATA, "runs", "evaluation/dossier", "evaluation/performance", "evaluation/statistics"}
+        {*_DATA, "runs", "evaluation/dossier", "evaluation/oracle", "evaluation/performance"}
+        | {"evaluation/statistics"}
     ),
     "evaluation": frozenset(
         {*_TENSORS, *_DATA, "envs", "agents", "supervised", "runs", *_MEASURES, "evaluation/gates"}
