@@ -17,6 +17,7 @@ from tradingbot.data.splits import IndexRange
 from tradingbot.features.scaling import Scaler
 from tradingbot.networks.encoders.catalogue import build_encoder
 from tradingbot.networks.encoders.encoder import Encoder, EncoderConfig, Memory
+from tradingbot.networks.encoders.recurrent import window_steps
 from tradingbot.networks.initialisation import drawn_linear
 from tradingbot.supervised.classifier_settings import NetworkConfig
 from tradingbot.supervised.labels import CLASSES
@@ -41,17 +42,11 @@ class GatedEncoder(Encoder):
         self, table: Tensor, first: Tensor | None = None, n_last: int | None = None
     ) -> Tensor:
         """Run the windows of all bars side by side, W steps; see `Encoder.forward`."""
-        n_series, n_bars, _ = table.shape
-        wanted = n_bars if n_last is None else n_last
-        beginning = 0 if first is None else first[:, None]
-        bar = torch.arange(n_bars - wanted, n_bars, device=table.device)[None]
-        gates = self.enter(table[:, -(wanted + self.lookback_bars - 1) :])
-        ahead = wanted + self.lookback_bars - 1 - gates.shape[1]
-        gates = functional.pad(gates, (0, 0, ahead, 0))
-        hidden = gates.new_zeros(n_series, wanted, self.width)
-        for step in range(self.lookback_bars):
-            exists = bar - (self.lookback_bars - 1 - step) >= beginning
-            hidden = self._step(gates[:, step : step + wanted], hidden) * exists[..., None]
+        hidden: Tensor | None = None
+        for gates, exists in window_steps(table, self.enter, self.lookback_bars, first, n_last):
+            if hidden is None:
+                hidden = gates.new_zeros(*gates.shape[:2], self.width)
+            hidden = self._step(gates, hidden) * exists
         embedding: Tensor = self.norm(hidden)
         return embedding
 

@@ -13,8 +13,9 @@ from typer import Argument, Option
 from tradingbot.app.cli.invocation import Invocation, JsonOption, invocation_of
 from tradingbot.app.cli.options import (
     GENERATED_DAYS,
-    USUAL_SEED,
     USUAL_UNIVERSE,
+    MarketParamsOption,
+    MarketSeedOption,
     read_options,
     require_file,
     require_market,
@@ -96,13 +97,8 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
     universe: Annotated[
         str | None, Option(help=f"Universe of a --market; {USUAL_UNIVERSE} if left out.")
     ] = None,
-    seed: Annotated[
-        int | None,
-        Option(min=0, help=f"Of a --market, and of random; {USUAL_SEED} if left out."),
-    ] = None,
-    params: Annotated[
-        list[str] | None, Option("--set", help="PARAMETER=VALUE of a --market.")
-    ] = None,
+    seed: MarketSeedOption = None,
+    params: MarketParamsOption = None,
     trades: Annotated[Path | None, Option(help="Write every trade into this CSV file.")] = None,
     out: Annotated[
         Path | None,

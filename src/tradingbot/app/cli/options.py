@@ -30,6 +30,13 @@ GENERATED_DAYS = (date(2024, 10, 1), date(2025, 10, 1))
 """First and last day of a synthetic market that commands generate, where none are given."""
 USUAL_UNIVERSE, USUAL_SEED = "prototype10", 7
 """Of a synthetic market, where options name no other; `None` tells that they did not."""
+MarketSeedOption = Annotated[
+    int | None,
+    Option("--seed", min=0, help=f"Of a --market, and of random; {USUAL_SEED} if left out."),
+]
+MarketParamsOption = Annotated[
+    list[str] | None, Option("--set", help="PARAMETER=VALUE of a --market.")
+]
 _RUNS_FOLDER = "runs"  # `app.training.session.RUNS_FOLDER`, which takes seconds to import
 
 

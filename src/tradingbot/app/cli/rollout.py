@@ -13,9 +13,10 @@ from typer import Argument, Option
 from tradingbot.app.cli.invocation import Invocation, JsonOption, invocation_of
 from tradingbot.app.cli.options import (
     GENERATED_DAYS,
-    USUAL_SEED,
     USUAL_UNIVERSE,
     MarketOption,
+    MarketParamsOption,
+    MarketSeedOption,
     read_options,
     require_market,
     require_market_options,
@@ -69,13 +70,8 @@ def roll_out_market(  # noqa: PLR0913 - one option for each thing that identifie
         str | None,
         Option(help=f"Universe of a --market, by name or CSV file; else {USUAL_UNIVERSE}."),
     ] = None,
-    seed: Annotated[
-        int | None,
-        Option(min=0, help=f"Of a --market, and of random; {USUAL_SEED} if left out."),
-    ] = None,
-    params: Annotated[
-        list[str] | None, Option("--set", help="PARAMETER=VALUE of a --market.")
-    ] = None,
+    seed: MarketSeedOption = None,
+    params: MarketParamsOption = None,
     out: Annotated[
         Path | None, Option(help="Write a page with pictures (.html); needs extra plot.")
     ] = None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import cast
 
 import torch
@@ -13,6 +14,38 @@ from tradingbot.networks.initialisation import drawn_linear
 
 _FORGET_BIAS = 1.0  # remember at first: Jozefowicz et al. 2015
 _FEWEST_ROWS = 16  # of a matrix product: few go through other kernels
+
+
+def window_steps(
+    table: Tensor,
+    enter: Callable[[Tensor], Tensor],
+    lookback_bars: int,
+    first: Tensor | None,
+    n_last: int | None,
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """Take the windows of the last bars side by side through their W steps.
+
+    Args:
+        table: (B, T, F); `first` and `n_last` as in `Encoder.forward`.
+        enter: What a cell makes of its inputs, (…, F) → (…, G). It does not depend on the window,
+            so it is computed once per bar.
+        lookback_bars: W.
+        first: First bar of each series.
+        n_last: Windows of so many bars, all if None.
+
+    Yields:
+        Per step the entered bars (B, N, G) and which of them exist, (B or 1, N, 1) bool.
+    """
+    n_bars = table.shape[1]
+    wanted = n_bars if n_last is None else n_last
+    beginning = 0 if first is None else first[:, None]
+    bar = torch.arange(n_bars - wanted, n_bars, device=table.device)[None]
+    gates = enter(table[:, -(wanted + lookback_bars - 1) :])
+    ahead = wanted + lookback_bars - 1 - gates.shape[1]
+    gates = functional.pad(gates, (0, 0, ahead, 0))
+    for step in range(lookback_bars):
+        exists = bar - (lookback_bars - 1 - step) >= beginning
+        yield gates[:, step : step + wanted], exists[..., None]
 
 
 class RecurrentEncoder(Encoder):
@@ -35,18 +68,11 @@ class RecurrentEncoder(Encoder):
         self, table: Tensor, first: Tensor | None = None, n_last: int | None = None
     ) -> Tensor:
         """Run the windows of all bars side by side, W steps; see `Encoder.forward`."""
-        n_series, n_bars, _ = table.shape
-        wanted = n_bars if n_last is None else n_last
-        beginning = 0 if first is None else first[:, None]
-        bar = torch.arange(n_bars - wanted, n_bars, device=table.device)[None]
-        # Inputs of the first cell do not depend on the window: computed once per bar.
-        gates = self._each_cell()[0].enter(table[:, -(wanted + self.lookback_bars - 1) :])
-        ahead = wanted + self.lookback_bars - 1 - gates.shape[1]
-        gates = functional.pad(gates, (0, 0, ahead, 0))
-        memory = [_zeros(gates, (n_series, wanted, self.width)) for _ in self.cells]
-        for step in range(self.lookback_bars):
-            exists = bar - (self.lookback_bars - 1 - step) >= beginning
-            memory = self._step(gates[:, step : step + wanted], memory, exists[..., None])
+        memory: list[tuple[Tensor, Tensor]] = []
+        enter = self._each_cell()[0].enter
+        for gates, exists in window_steps(table, enter, self.lookback_bars, first, n_last):
+            shape = (*gates.shape[:2], self.width)
+            memory = self._step(gates, memory or [_zeros(gates, shape) for _ in self.cells], exists)
         return self._finish(memory)
 
     def begin_stream(self, n_series: int, *, first: int = 0, lead: int = 0) -> Memory:
