@@ -25,6 +25,7 @@ from tradingbot.networks.threads import torch_threads
 from tradingbot.runs import Checkpoint, RunDirectory, find_run, require_fit
 from tradingbot.runs.acting import FROZEN_ENCODER
 from tradingbot.runs.loading import hold_checkpoint, require_checkpoint, verify_checkpoint
+from tradingbot.training.agent_scores import choosing_bars, scores_on
 from tradingbot.training.checkpoint_writer import CheckpointWriter
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.config_files import config_of_mapping, override_config
@@ -44,6 +45,24 @@ _CONTINUOUS = {"task.rules.action.space": "continuous"}
 
 
 @dataclass(frozen=True)
+class MigrationCost:
+    """What deterministic policies earn before and after, on bars that nothing was learned from."""
+
+    part: str
+    """Which bars."""
+    bars: int
+    discrete_bp: float
+    """Mean net return per bar over agents, in basis points, of the old policy."""
+    continuous_bp: float
+    """The same of the new one, before it has learned anything."""
+    degradation_frac: float | None
+    """Share of the old return that is lost, below 0 where the new one earns more; None where the
+    old one earned nothing."""
+    goal_frac: float = 0.1
+    """What the plan asks for at most; training on from here is how it is reached."""
+
+
+@dataclass(frozen=True)
 class Migrated:
     """Result of a migration."""
 
@@ -52,6 +71,7 @@ class Migrated:
     """Of the source."""
     run: RunDirectory
     proof: migration.MigrationProof
+    cost: MigrationCost
 
 
 def migrate_run(
@@ -85,10 +105,11 @@ def migrate_run(
             agents=data.identity.agents,
             normaliser_sha256=data.identity.normaliser_sha256,
         )
-        head, proof = _migrate_actor(config, data, checkpoint, source.record.seeds["root"])
+        seed = source.record.seeds["root"]
+        head, proof, before_bp = _migrate_actor(config, data, checkpoint, seed)
         migration.require_proof(proof)
         plan = plan_run(override_config(config, _CONTINUOUS), data)
-        plan = replace(plan, seed=source.record.seeds["root"], parent=source.id)
+        plan = replace(plan, seed=seed, parent=source.id)
         run = RunDirectory.create(
             workspace / "runs", plan, created_at=at, name=name or f"{source.id}-continuous"
         )
@@ -96,11 +117,11 @@ def migrate_run(
             _back_up(checkpoint.folder, run)
             continuous = config_of_mapping(plan.config)
             merged = _merge(checkpoint.agent, head, actor_layout(continuous).prefix)
-            _keep(run, continuous, data, merged)
-            _write_record(run, source, checkpoint, proof)
+            cost = _compare(data, before_bp, _keep(run, continuous, data, merged))
+            _write_record(run, source, checkpoint, proof, cost)
             reason = f"made of {source.id}, not trained yet"
             run.write_status("interrupted", at=at, update=0, steps=0, reason=reason)
-    return Migrated(source.id, checkpoint.manifest.name, run, proof)
+    return Migrated(source.id, checkpoint.manifest.name, run, proof, cost)
 
 
 def _require_discrete(run: RunDirectory, config: TrainConfig) -> None:
@@ -121,14 +142,15 @@ def _require_discrete(run: RunDirectory, config: TrainConfig) -> None:
 
 def _migrate_actor(
     config: TrainConfig, data: TrainingData, checkpoint: Checkpoint, seed: int
-) -> tuple[StackedHead, migration.MigrationProof]:
+) -> tuple[StackedHead, migration.MigrationProof, float]:
+    """Return the new head, its proof, and what the old policy earns, in bp per bar."""
     many = override_config(config, {"budget.n_envs": PROBE_ENVS})
     setup = _wire(many, data, checkpoint.agent, seed)
     actor = stored_actor(setup.learner, actor_layout(config))
     rules = config.task.rules.action
     seen, held_out = _probe(setup)
     made = migration.continuous_head(actor, seen, migration.signed_sizes(rules).to(setup.device))
-    return made, migration.prove_migration(actor, made, held_out, rules)
+    return made, migration.prove_migration(actor, made, held_out, rules), _earned_bp(setup, data)
 
 
 def _wire(
@@ -178,8 +200,12 @@ def _back_up(checkpoint: Path, run: RunDirectory) -> None:
 
 def _keep(
     run: RunDirectory, config: TrainConfig, data: TrainingData, agent: dict[str, Tensor]
-) -> None:
-    """Write the checkpoint that training begins with: new weights, nothing else learned yet."""
+) -> float:
+    """Write the checkpoint that training begins with: new weights, nothing else learned yet.
+
+    Returns:
+        What the new policy earns, in bp per bar.
+    """
     setup = _wire(config, data, agent, run.record.seeds["root"])
     learner, writer = setup.learner, CheckpointWriter(run, None)
     try:
@@ -191,10 +217,26 @@ def _keep(
         writer.save(Snapshot(0, 0, 0, trainer.state(), ("start", "last", "healthy"), math.nan))
     finally:
         writer.close()
+    return _earned_bp(setup, data)
+
+
+def _earned_bp(setup: TrainingSetup, data: TrainingData) -> float:
+    """Return the mean net return per bar over agents on the first half of validation."""
+    return float(scores_on(choosing_bars(data), setup, data)["return_bp"].mean())
+
+
+def _compare(data: TrainingData, before_bp: float, after_bp: float) -> MigrationCost:
+    lost = (before_bp - after_bp) / before_bp if before_bp > 0.0 else None
+    bars = len(choosing_bars(data))
+    return MigrationCost("first half of validation", bars, before_bp, after_bp, lost)
 
 
 def _write_record(
-    run: RunDirectory, source: RunDirectory, checkpoint: Checkpoint, proof: migration.MigrationProof
+    run: RunDirectory,
+    source: RunDirectory,
+    checkpoint: Checkpoint,
+    proof: migration.MigrationProof,
+    cost: MigrationCost,
 ) -> None:
     record = {
         "source": source.id,
@@ -206,5 +248,6 @@ def _write_record(
         "formula": "see tradingbot.agents.migration",
         "required_rank_correlation": migration.REQUIRED_RANK_CORRELATION,
         "proof": proof,
+        "cost": cost,
     }
     write_text(run.path / MIGRATION_FILE, json.dumps(as_json(record), indent=1) + "\n")

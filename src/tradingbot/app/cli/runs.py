@@ -180,10 +180,11 @@ def migrate(
 
     made = migrate_run(reference, invocation.workspace, at=datetime.now(UTC), name=name)
     document = {"run": made.run.id, "source": made.source, "checkpoint": made.checkpoint}
-    if show_json(as_json, {**document, "to": to, "proof": made.proof}):
+    if show_json(as_json, {**document, "to": to, "proof": made.proof, "cost": made.cost}):
         return
     print_text(f"{made.run.id} was made of {made.source}, checkpoint {made.checkpoint}")
     print_table("Proof", ["figure", "value"], list(_fields(made.proof).items()))
+    print_table("What it costs", ["figure", "value"], list(_fields(made.cost).items()))
     invocation.print_hint(f"go on with: tradingbot train --resume {made.run.id}")
 
 

@@ -52,7 +52,8 @@ def harder_bars(prices: FloatArray, present: BoolArray, knobs: Knobs, *, seed: i
             rng = stream(seed, "difficulty", symbol)
             draws = rng.standard_normal((prices.shape[1], 2))[rows]
             lasts = stream(seed, "regimes", symbol).random((prices.shape[1],))[rows]
-            side: FloatArray = np.cumprod(np.where(lasts < knobs.regime_stability, 1.0, -1.0))
+            turns = np.where(lasts < knobs.regime_stability, 1.0, -1.0)
+            side: FloatArray = np.multiply.accumulate(turns, dtype=np.float64)
             changed[symbol, rows, :4] = _harder(prices[symbol, rows, :4], draws, side, knobs)
     return changed
 

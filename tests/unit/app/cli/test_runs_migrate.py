@@ -67,6 +67,15 @@ def test_migrated_run_is_proved_and_backed_up(
     folder = trained / "runs" / "codes-continuous"
     record = json.loads((folder / "migration.json").read_text())
     assert record["proof"] == proof
+    cost = answer.document["cost"]
+    assert record["cost"] == cost
+    assert cost["bars"] > 0
+    lost = cost["discrete_bp"] - cost["continuous_bp"]
+    if cost["discrete_bp"] > 0.0:
+        assert cost["degradation_frac"] == pytest.approx(lost / cost["discrete_bp"])
+    else:
+        assert cost["degradation_frac"] is None
+    assert lost != 0.0
     backup = folder / record["backup"]
     assert {p.name: p.read_bytes() for p in backup.iterdir()} == {
         p.name: p.read_bytes()
