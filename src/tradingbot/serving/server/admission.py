@@ -59,11 +59,26 @@ class InferencePool:
         self._pool = ThreadPoolExecutor(settings.threads, thread_name_prefix="inference")
         self._metrics = metrics
         self.n_inside = 0
+        self._n_promised = 0
 
     @property
     def is_full(self) -> bool:
         """Whether the next prediction would be shed."""
         return self.n_inside >= self._most
+
+    def reserve(self) -> bool:
+        """Promise a place to a request that has just arrived, where one is free.
+
+        Many may arrive at once: each would find a free thread before the first is parsed.
+        """
+        if max(self.n_inside, self._n_promised) >= self._most:
+            return False
+        self._n_promised += 1
+        return True
+
+    def release(self) -> None:
+        """Take a promise back: the request was answered, or its client went away."""
+        self._n_promised -= 1
 
     def require_place(self) -> None:
         """Refuse before a body is read where none is free now.

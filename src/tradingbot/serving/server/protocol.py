@@ -29,6 +29,8 @@ class TimedProtocol(H11Protocol):
 
     parts: ClassVar[ServerParts]
     _timer: asyncio.TimerHandle | None = None
+    _has_place = False
+    """Whether its request was promised a place."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin; one connection too many is told to come back, and closed."""
@@ -41,9 +43,11 @@ class TimedProtocol(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Take bytes; a head that is not whole yet runs against the clock."""
-        if self.parts.pool.is_full and self._is_idle and is_whole_prediction(data):
-            self._shed()
-            return
+        if self._is_idle and is_whole_prediction(data):
+            if not self.parts.pool.reserve():
+                self._shed()
+                return
+            self._has_place = True
         super().data_received(data)
         if self.conn.their_state is not h11.IDLE:
             self._stop()
@@ -53,7 +57,13 @@ class TimedProtocol(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """End."""
         self._stop()
+        self._release()
         super().connection_lost(exc)
+
+    def on_response_complete(self) -> None:
+        """Let the next request come, here and elsewhere."""
+        self._release()
+        super().on_response_complete()
 
     @property
     def _is_idle(self) -> bool:
@@ -68,6 +78,11 @@ class TimedProtocol(H11Protocol):
         self.parts.metrics.shed.labels("busy").inc()
         self.parts.metrics.requests.labels("/v1/predict", "503").inc()
         self.on_response_complete()
+
+    def _release(self) -> None:
+        if self._has_place:
+            self._has_place = False
+            self.parts.pool.release()
 
     def _start(self) -> None:
         self._timer = self.loop.call_later(self.parts.settings.body_timeout_s, self._close)

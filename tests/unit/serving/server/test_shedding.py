@@ -71,3 +71,24 @@ def test_a_connection_that_was_shed_goes_on(
     assert [each[9:12] for each in (*told, said)] == [b"503", b"503", b"200", b"503"]
     assert b"retry-after: 1" in told[0]
     assert b'"code": "busy"' in told[0]
+
+
+def test_places_are_promised_before_anything_is_parsed(workspace: ServedWorkspace) -> None:
+    pool = workspace.parts(threads=1, waiting=2).pool
+    promised = [pool.reserve() for _ in range(5)]
+    pool.release()
+
+    assert promised == [True, True, True, False, False]
+    assert [pool.reserve(), pool.reserve()] == [True, False]
+
+
+def test_promises_are_kept_and_taken_back(workspace: ServedWorkspace) -> None:
+    """Answered, refused or gone: a place is free again."""
+    parts = workspace.parts(threads=1, waiting=0)
+    with client_of(parts) as client:
+        for _ in range(3):
+            assert client.post("/v1/predict/features", json=features_body()).status_code == 200
+            assert client.post("/v1/predict/features", json={}).status_code == 422
+            with socket.create_connection(("127.0.0.1", client.base_url.port)) as gone:
+                gone.sendall(WHOLE)
+            wait_until(lambda: parts.pool._n_promised == parts.pool.n_inside == 0)
