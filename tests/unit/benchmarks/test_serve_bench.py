@@ -14,7 +14,7 @@ from tradingbot_benchmarks.serving.bench import QUICK, measure_serving
 
 _MAY_BE_0 = ("swap_failures", "overload_shed")
 HTTP = replace(QUICK.http, n_symbols=3, stretches=1, calls=5, loads=1, load_s=0.05, swaps=2)
-TINY = replace(QUICK, n_symbols=3, calls=20, bars=6, http=HTTP)
+TINY = replace(QUICK, n_symbols=3, calls=60, bars=6, http=HTTP)
 
 
 def test_records_have_their_names_units_and_references() -> None:

@@ -84,11 +84,14 @@ def test_places_are_promised_before_anything_is_parsed(workspace: ServedWorkspac
 
 def test_promises_are_kept_and_taken_back(workspace: ServedWorkspace) -> None:
     """Answered, refused or gone: a place is free again."""
-    parts = workspace.parts(threads=1, waiting=0)
+    parts = workspace.parts(threads=1, waiting=4)
     with client_of(parts) as client:
         for _ in range(3):
             assert client.post("/v1/predict/features", json=features_body()).status_code == 200
             assert client.post("/v1/predict/features", json={}).status_code == 422
             with socket.create_connection(("127.0.0.1", client.base_url.port)) as gone:
                 gone.sendall(WHOLE)
-            wait_until(lambda: parts.pool._n_promised == parts.pool.n_inside == 0)
+        with socket.create_connection(("127.0.0.1", client.base_url.port)) as whole:
+            whole.sendall(WHOLE)
+            assert b" 422 " in whole.recv(4096)
+        wait_until(lambda: parts.pool._n_promised == parts.pool.n_inside == 0)
