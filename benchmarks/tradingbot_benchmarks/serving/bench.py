@@ -212,7 +212,8 @@ def _records(
             *("predict_one", p95.quiet, "s", PREDICT_ONE_BUDGET_S, "budget"),
             ratio=PREDICT_ONE_BUDGET_S / p95.quiet,
             note=f"p95 of the quietest of {_STRETCHES} stretches (all: "
-            f"{p95.overall * 1e3:.2f} ms), in process: raw features of a bar to an action, stream kept; {sizes}",
+            f"{p95.overall * 1e3:.2f} ms), in process: raw features of a bar to an action, "
+            f"stream kept; {sizes}",
         ),
         BenchRecord(
             *("vs_torch", eager / streamed, "×", 1.0, "PyTorch eager"),
