@@ -40,6 +40,8 @@ class Holdings:
     """By symbol, flat ones too once they were held."""
     fill_ids: dict[str, Fill] = field(default_factory=dict)
     """Every fill that counts."""
+    external: dict[str, Decimal] = field(default_factory=dict)
+    """Symbol → signed units at the venue that a person said are not the session's: never traded."""
     _entries: dict[str, list[Fill | StockSplit]] = field(default_factory=dict)
 
     def book(self, fill: Fill) -> bool:
@@ -74,15 +76,23 @@ class Holdings:
         """Change units without a trade; what they cost stays, so that entries are re-based."""
         self._append(split)
 
+    def adopt(self, units: Mapping[str, Decimal]) -> None:
+        """Know units at the venue as external; they are added to those known before."""
+        for symbol, found in units.items():
+            self.external[symbol] = add(self.external.get(symbol, Decimal(0)), found)
+
     def units(self, symbol: str) -> Decimal:
         """Return signed units of a symbol; 0 where it was never held."""
         position = self.positions.get(symbol)
         return Decimal(0) if position is None else position.units
 
     def find_drift(self, at_venue: Mapping[str, Decimal]) -> dict[str, Decimal]:
-        """Return our units less the venue's for each symbol where they differ."""
-        symbols = {*at_venue, *self.positions}
-        drift = {each: add(self.units(each), -at_venue.get(each, Decimal(0))) for each in symbols}
+        """Return our units, with external ones, less the venue's for each symbol that differs."""
+        symbols, none = {*at_venue, *self.positions, *self.external}, Decimal(0)
+        drift = {
+            each: add(self.units(each), self.external.get(each, none), -at_venue.get(each, none))
+            for each in symbols
+        }
         return {symbol: units for symbol, units in sorted(drift.items()) if units}
 
     def equity_ccy(self, marks: Mapping[str, Decimal]) -> Decimal | None:

@@ -49,17 +49,26 @@ class BarFeed(Protocol):
         """IANA name of the exchange's zone."""
         ...
 
-    def bars(self, after: int = -1) -> Iterator[MarketBar]:
-        """Yield every bar whose number is larger, waiting for those that have not closed yet."""
+    def bars(self, after: int = -1) -> Iterator[MarketBar | None]:
+        """Yield every bar whose number is larger; None as often as it is asked before one closes.
+
+        Bars that were yielded once are yielded again to the last digit, in another process too.
+        """
         ...
 
 
 class DatasetBars:
     """A stored dataset, replayed: every bar up to one, as fast as they are asked for."""
 
-    def __init__(self, inputs: MarketInputs, *, stop: int | None = None) -> None:
-        """Replay the bars before number `stop`; all by default."""
-        self._inputs = inputs
+    def __init__(self, inputs: MarketInputs, *, stop: int | None = None, ends: bool = True) -> None:
+        """Replay the bars before number `stop`; all by default.
+
+        Args:
+            inputs: The bars.
+            stop: Number after the last one.
+            ends: Whether no bar follows the last one.
+        """
+        self._inputs, self._ends = inputs, ends
         self.stop = inputs.shape[0] if stop is None else stop
         n_symbols = len(inputs.symbols)
         self._covariates = {
@@ -87,7 +96,7 @@ class DatasetBars:
                 inputs.present[number],
                 {name: values[number] for name, values in inputs.bars.items()},
                 {name: values[number] for name, values in self._covariates.items()},
-                is_last=number == self.stop - 1,
+                is_last=self._ends and number == self.stop - 1,
             )
 
 

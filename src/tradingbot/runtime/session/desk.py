@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
 
+from tradingbot.domain.errors import BrokerUnavailableError
 from tradingbot.domain.events.event import Event
 from tradingbot.domain.events.session import AlertLevel, AlertRaised
 from tradingbot.domain.events.trading import (
@@ -48,7 +49,9 @@ class Desk:
     holdings: Holdings
     journal_is_down: bool = field(default=False, init=False)
     """Whether the last thing that had to be written was not."""
-    _told: set[tuple[str, BookAlert]] = field(default_factory=set, init=False)
+    _told: set[tuple[str, str]] = field(default_factory=set, init=False)
+    _begun: _Settlement | None = field(default=None, init=False)
+    """A settlement that the venue did not answer to its end."""
 
     def record(self, *events: Event) -> bool:
         """Write events in one transaction; tell whether the journal confirmed them."""
@@ -99,12 +102,14 @@ class Desk:
             BrokerUnavailableError: If the venue cannot be asked; nothing is lost by asking later.
         """
         book = self.gate.book
-        known = dict(book.fills)
-        open_before = sorted(each.client_order_id for each in book.working())
-        alerts: list[tuple[str, BookAlert]] = []
+        if self._begun is None:
+            working = sorted(each.client_order_id for each in book.working())
+            self._begun = _Settlement(dict(book.fills), working)
+        known, open_before, alerts = self._begun.known, self._begun.working, self._begun.alerts
         for update in self.broker.drain_updates():
             alerts += [(update.client_order_id, each) for each in book.apply(update)]
         found = reconcile(book, self.holdings, self.broker, since)
+        self._begun = None
         for intent in found.unknown:  # its bar has passed: it is not sent any more
             is_sent = book.orders[intent.client_order_id].status is _S.SUBMITTED
             book.move(intent.client_order_id, _S.EXPIRED if is_sent else _S.CANCELLED)
@@ -116,11 +121,16 @@ class Desk:
         ends = [self._ending(book.orders[each], at) for each in open_before]
         fresh = [each for each in alerts if each not in self._told and each[1] in _ALARMING]
         self._told |= set(fresh)
+        drifted = [
+            each for each in found.drift.items() if (each[0], str(each[1])) not in self._told
+        ]
+        self._told |= {(symbol, str(units)) for symbol, units in drifted}
         self.record(
             *self._fill_events(new),
             *(FillBusted(each, at) for each in taken_back),
             *(each for each in ends if each is not None),
             *(_alert(alert, identity, at) for identity, alert in fresh),
+            *(_drift_alert(symbol, units, at) for symbol, units in drifted),
         )
         booked = (*new, *(_reverse(each) for each in taken_back))
         return tuple(fill for fill in booked if fill.client_order_id in book.orders)
@@ -132,27 +142,43 @@ class Desk:
             approvals: Of the gate of this process.
             at: Now.
             again: After a restart: an order that the venue knows is taken over, not sent.
+
+        Raises:
+            BrokerUnavailableError: If it is so after a restart and the venue cannot be asked. In a
+                turn the order in doubt is looked up at the next one, and the rest is withdrawn.
         """
         answers: list[Event] = []
+        is_away = False
         for approval in approvals:
-            identity = approval.intent.client_order_id
-            if again and self._look_up(identity):
-                answers.append(_answer_event(self.gate.book.orders[identity], at))
-                continue
-            order = self.gate.book.orders[identity]
-            if order.status is not _S.APPROVED:
-                continue
-            self.gate.book.move(identity, _S.SUBMITTED)
-            report = self.broker.submit(approval)
-            if report.outcome is SubmitOutcome.UNKNOWN:
-                if self._look_up(identity):
-                    answers.append(_answer_event(self.gate.book.orders[identity], at))
-                continue
-            order = self.gate.book.answer(identity, report)
-            is_rejected = report.outcome is SubmitOutcome.REJECTED
-            self.gate.breakers = record_answer(self.gate.breakers, rejected=is_rejected)
-            answers.append(_answer_event(order, at))
+            try:
+                answer = self._send_one(approval, at, again=again)
+            except BrokerUnavailableError:
+                if again:
+                    raise
+                is_away = True
+                break
+            if answer is not None:
+                answers.append(answer)
         self.record(*answers)
+        if is_away:
+            self.withdraw_unsent(at)
+
+    def _send_one(self, approval: Approval, at: datetime, *, again: bool) -> Event | None:
+        """Send an order; None where its outcome is not known yet, or it was sent before."""
+        identity = approval.intent.client_order_id
+        if again and self._look_up(identity):
+            return _answer_event(self.gate.book.orders[identity], at)
+        if self.gate.book.orders[identity].status is not _S.APPROVED:
+            return None
+        self.gate.book.move(identity, _S.SUBMITTED)
+        report = self.broker.submit(approval)
+        if report.outcome is SubmitOutcome.UNKNOWN:
+            is_known = self._look_up(identity)
+            return _answer_event(self.gate.book.orders[identity], at) if is_known else None
+        order = self.gate.book.answer(identity, report)
+        is_rejected = report.outcome is SubmitOutcome.REJECTED
+        self.gate.breakers = record_answer(self.gate.breakers, rejected=is_rejected)
+        return _answer_event(order, at)
 
     def withdraw_unsent(self, at: datetime) -> None:
         """Take back every approved order that was never sent."""
@@ -234,6 +260,15 @@ class Desk:
         return None
 
 
+@dataclass
+class _Settlement:
+    """What was known before a settlement began: one that broke off goes on from there."""
+
+    known: dict[str, Fill]
+    working: list[str]
+    alerts: list[tuple[str, BookAlert]] = field(default_factory=list)
+
+
 _ALARMING = frozenset(BookAlert) - {BookAlert.LOOK_UP}
 
 
@@ -246,6 +281,11 @@ def _reverse(fill: Fill) -> Fill:
 def _alert(alert: BookAlert, identity: str, at: datetime) -> AlertRaised:
     level = AlertLevel.CRITICAL if alert is BookAlert.OVERFILL else AlertLevel.WARNING
     return AlertRaised(at, level, alert.value.upper(), f"order {identity}: {alert.value}")
+
+
+def _drift_alert(symbol: str, units: Decimal, at: datetime) -> AlertRaised:
+    told = f"ours less the venue's: {units:+f} units"
+    return AlertRaised(at, AlertLevel.CRITICAL, "POSITION_DRIFT", told, symbol)
 
 
 def _answer_event(order: Order, at: datetime) -> Event:

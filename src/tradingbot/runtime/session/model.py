@@ -5,9 +5,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class ModelReference:
+    """Which model, and where it lies."""
+
+    path: str
+    sha256: str
 
 
 class ModelAnswer(Protocol):

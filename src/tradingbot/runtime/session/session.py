@@ -8,19 +8,21 @@ asks the venue which of its orders arrived.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import torch
 
-from tradingbot.domain.errors import TradingError
+from tradingbot.domain.errors import BrokerUnavailableError, ConfigError, TradingError
 from tradingbot.domain.events.event import Event
 from tradingbot.domain.events.session import SessionStateSaved
-from tradingbot.domain.order import Order
+from tradingbot.domain.order import Order, OrderStatus
 from tradingbot.domain.order_intent import OrderIntent
+from tradingbot.domain.plain_values import as_plain_values
 from tradingbot.domain.position import Fill
 from tradingbot.domain.trading_state import TradingState
 from tradingbot.market.account import Account, open_accounts
@@ -42,7 +44,7 @@ from tradingbot.runtime.session.judging import (
     judge_order,
     judge_orders,
 )
-from tradingbot.runtime.session.model import DecidingModel
+from tradingbot.runtime.session.model import DecidingModel, ModelReference
 from tradingbot.runtime.session.settlement import batch_fills, send_nothing
 from tradingbot.runtime.session.terms import SessionTerms
 from tradingbot.runtime.session.turn_events import list_decisions, list_orders, write_state
@@ -62,6 +64,7 @@ class TradingSession:
         *,
         shadow: DecidingModel | None = None,
         venue: OwnVenue | None = None,
+        models: Callable[[ModelReference], DecidingModel] | None = None,
     ) -> None:
         """Begin before the first bar.
 
@@ -73,6 +76,7 @@ class TradingSession:
             terms: Rules.
             shadow: Decides beside the model, on the same accounts; no order follows.
             venue: Where the broker lives by the session's bars; None where it has its own market.
+            models: Opens another model, where the session may change to one.
         """
         self.desk, self.model, self.source, self.hours, self.terms = (
             *(desk, model, source),
@@ -89,10 +93,17 @@ class TradingSession:
         self.account: Account | None = None
         self.sent: SentOrder | None = None
         self.bar: MarketBar | None = None
+        self.models = models
+        self._changes: tuple[ModelReference | None, ModelReference | None] = (None, None)
+        """Models that the last turn was decided by, and that the next one will be; None: the first
+        one of the session."""
         self._unbooked: list[Fill] = []
         self._action: list[float] | None = None
+        self._row: Bar | None = None
+        self._since: datetime | None = None
+        """Close of the bar before; None once the present one is settled."""
 
-    def resume(self, *, sends: bool = True) -> bool:
+    def resume(self, *, sends: bool = True, now: datetime | None = None) -> bool:
         """Go on from the last turn that the journal holds; False where it holds none.
 
         Bars up to it are streamed again. Orders of that turn are decided again, to the same bits;
@@ -100,6 +111,8 @@ class TradingSession:
 
         Args:
             sends: Whether it is; else it is left to expire.
+            now: Time of the session; the close of that turn's bar by default. Where that is not
+                fresh any more, nothing is sent.
 
         Raises:
             TradingError: If the turn does not come out as it is journaled.
@@ -110,7 +123,12 @@ class TradingSession:
             return False
         kept = state.account
         last = int(kept["bar"])
+        decided_by, next_by = (_read_reference(kept.get(key)) for key in ("model", "next_model"))
+        if decided_by is not None:
+            self.change_model(decided_by)
         for bar in self.source.bars():
+            if bar is None:
+                break
             self.look(bar)
             if bar.number == last:
                 break
@@ -118,6 +136,7 @@ class TradingSession:
             rule = "the bars must be those that the session has seen"
             was = "none" if self.bar is None else self.bar.closed_at
             raise TradingError(rule, was=was, where=f"bar {last}, {state.at}")
+        self._since = None
         self.account = read_account(kept["fields"])
         self.desk.gate.breakers = read_breakers(state.breakers)
         journaled = self.desk.journal.order_book(self.desk.session)
@@ -128,7 +147,11 @@ class TradingSession:
         if kept["action"] is None:
             self.sent = send_nothing(self.account)
         else:
-            self._repeat_turn(kept["action"], turn, sends=sends)
+            now = now or self.bar.closed_at
+            self._repeat_turn(kept["action"], turn, now, sends=sends and self._is_fresh(now))
+        self._changes = (decided_by, decided_by)
+        if next_by is not None and next_by != decided_by:
+            self.change_model(next_by)
         self._unbooked = list(self.desk.rebook(fills[n_booked:]))
         return True
 
@@ -136,25 +159,53 @@ class TradingSession:
         """Do the turn of a bar.
 
         Args:
-            bar: The next one.
+            bar: The next one; or the present one again, where the venue could not be asked.
             now: Time of the session: the close of the bar in a replay.
+
+        Raises:
+            BrokerUnavailableError: If the venue cannot be asked. Nothing is sent and nothing is
+                lost: the same bar may be taken again.
         """
-        before = self.bar
-        row = self.look(bar)
+        if self.bar is None or bar.number != self.bar.number:
+            self._since = None if self.bar is None else self.bar.closed_at
+            self._row = self.look(bar)
+        assert self._row is not None
         if self.account is None:
             if bar.number < self.terms.first_bar:
                 return
-            self.account = self._open(row)
-        else:
-            assert before is not None
-            self._settle(bar, row, before.closed_at, now)
-        is_fresh = now - bar.closed_at <= timedelta(seconds=self.terms.fresh_s)
-        if bar.is_last or not is_fresh:
+            self.account = self._open(self._row)
+        elif self._since is not None:
+            self._settle(bar, self._row, self._since, now)
+        self._since = None
+        if bar.is_last or not self._is_fresh(now):
             self.sent = send_nothing(self.account)
             self._action = None
             self.save()
             return
-        self._decide(bar, now)
+        # A venue that lives by the session's bars has no other time than theirs.
+        self._decide(bar, now if self._venue is None else bar.closed_at)
+
+    def change_model(self, reference: ModelReference) -> None:
+        """Decide by another model from the next bar on; bars so far are streamed into it.
+
+        Raises:
+            ConfigError: If it is for other symbols, or models cannot be changed here.
+        """
+        if self.models is None:
+            raise ConfigError("models of this session cannot be changed", was=reference.path)
+        model = self.models(reference)
+        if model.symbols != self.symbols:
+            rule = "a model that takes over must decide for the symbols of the session"
+            raise ConfigError(rule, was=", ".join(model.symbols[:5]), where=reference.path)
+        decider = Decider(model, self.source, self.terms.rules, self.rates)
+        for bar in self.source.bars() if self.bar is not None else ():
+            if bar is None:
+                break
+            decider.take(bar, is_remembered=self._remembers(decider, bar))
+            if bar.number == self.bar.number:
+                break
+        self.model, self.decider = model, decider
+        self._changes = (self._changes[0], reference)
 
     def save(self, *events: Event) -> bool:
         """Write events with the state as it is now; tell whether the journal confirmed them."""
@@ -187,11 +238,9 @@ class TradingSession:
 
     def look(self, bar: MarketBar) -> Bar:
         """Take a bar into everything that remembers bars."""
-        first = self.terms.first_bar
         for decider in (self.decider, self._shadow):
             if decider is not None:
-                lookback = decider.model.lookback_bars
-                decider.take(bar, is_remembered=bar.number > first - lookback)
+                decider.take(bar, is_remembered=self._remembers(decider, bar))
         places = self.decider.places
         row = self._arriving.take(bar.prices(places), bar.present[places])
         day = self.hours.day_of(bar.closed_at)
@@ -201,6 +250,13 @@ class TradingSession:
             self._venue.pass_time(bar.closed_at, self.symbols, row)
         self.bar = bar
         return row
+
+    def _remembers(self, decider: Decider, bar: MarketBar) -> bool:
+        return bar.number > self.terms.first_bar - decider.model.lookback_bars
+
+    def _is_fresh(self, now: datetime) -> bool:
+        assert self.bar is not None
+        return now - self.bar.closed_at <= timedelta(seconds=self.terms.fresh_s)
 
     def _open(self, row: Bar) -> Account:
         number = torch.zeros(len(self.symbols), dtype=torch.int32)
@@ -234,9 +290,14 @@ class TradingSession:
         assert self.account is not None
         self.desk.recover()
         proposal = self.decider.decide(self.account)
-        self._action = proposal.action.tolist()
+        before = self._action, self._changes
+        self._action, self._changes = proposal.action.tolist(), (self._changes[1],) * 2
         state = self._state(self._action)  # of the breakers before this bar's orders
-        judged = self._judge(bar, proposal, now)
+        try:
+            judged = self._judge(bar, proposal, now)
+        except BrokerUnavailableError:
+            self._action, self._changes = before
+            raise
         events = [*self._decisions(bar, proposal, judged), *list_orders(judged, now), state]
         if not self.desk.record(*events):
             self.desk.withdraw_unsent(now)
@@ -252,8 +313,10 @@ class TradingSession:
         model = (self.model.sha256, self.symbols)
         return judge_orders(self.desk, model, bar.closed_at, self.account, sent, proposal, facts)
 
-    def _repeat_turn(self, action: list[float], turn: Sequence[Order], *, sends: bool) -> None:
-        """Judge the last turn again, and send what did not arrive."""
+    def _repeat_turn(
+        self, action: list[float], turn: Sequence[Order], now: datetime, *, sends: bool
+    ) -> None:
+        """Decide the last turn again, and send what did not arrive."""
         assert self.account is not None
         assert self.bar is not None
         proposal = self.decider.decide(self.account)
@@ -263,22 +326,35 @@ class TradingSession:
             names = ", ".join(self.symbols[lane] for lane in lanes[:5])
             remedy = "See which input differs: tradingbot paper replay NAME --verify DAY"
             raise TradingError(rule, was=names, where=str(self.bar.closed_at), remedy=remedy)
-        now, book = self.bar.closed_at, self.desk.gate.book
-        self._action = action
-        judged = self._judge(self.bar, proposal, now)
-        self.sent = judged.sent
+        book, self._action = self.desk.gate.book, action
+        approvals: Sequence[Approval] = ()
+        if sends:
+            judged = self._judge(self.bar, proposal, now)
+            self.sent, approvals = judged.sent, judged.approvals
+        else:  # its time has passed: what was denied then is not asked for again
+            self.sent = self._sent_before(proposal, turn)
         for each in turn:  # what is not approved any more may have arrived before
             if each.client_order_id not in book.orders:
                 book.add(each)
         known = {each.client_order_id for each in turn}
-        fresh = [each for each in judged.approvals if each.intent.client_order_id in known]
-        if sends:
-            self.desk.send(fresh, now, again=True)
+        fresh = [each for each in approvals if each.intent.client_order_id in known]
+        self.desk.send(fresh, now, again=True)
+
+    def _sent_before(self, proposal: Proposal, turn: Sequence[Order]) -> SentOrder:
+        """Return what the last turn sent, as it is journaled."""
+        assert self.account is not None
+        sent = self.decider.order(self.account, proposal.action)
+        sold = {each.intent.symbol for each in turn if each.status is not OrderStatus.DENIED}
+        kept = torch.tensor([symbol in sold for symbol in self.symbols])
+        return sent._replace(order=torch.where(kept, sent.order, 0.0))
 
     def _state(self, action: list[float] | None) -> SessionStateSaved:
         assert self.account is not None
         assert self.bar is not None
-        return write_state(self.desk, self.bar, self.account, self.trading_state, action)
+        saved = write_state(self.desk, self.bar, self.account, self.trading_state, action)
+        decided_by, next_by = (as_plain_values(each) for each in self._changes)
+        models = {"model": decided_by, "next_model": next_by}
+        return replace(saved, account={**saved.account, **models})
 
     def _decisions(self, bar: MarketBar, proposal: Proposal, judged: JudgedOrders) -> list[Event]:
         assert self.account is not None
@@ -291,3 +367,7 @@ class TradingSession:
             sent = self._shadow.order(self.account, beside.action)
             made += list_decisions(self._shadow, bar, beside, sent, is_shadow=True)
         return list(made)
+
+
+def _read_reference(plain: Mapping[str, Any] | None) -> ModelReference | None:
+    return None if plain is None else ModelReference(**plain)

@@ -51,6 +51,8 @@ def verify_day(session: TradingSession, day: date) -> VerifiedDay:
     }
     n_decisions = 0
     for bar in session.source.bars():
+        if bar is None:
+            break
         session.look(bar)
         if bar.closed_at not in made:
             continue
