@@ -3,43 +3,22 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
-from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from fixtures.served_runs import make_served_run
+from fixtures.paper_workspace import make_paper_workspace
 from tradingbot.app.cli.application import run
 from tradingbot.app.paper import signals
-from tradingbot.data.ingest import ingest
-from tradingbot.data.sources.synthetic import SyntheticSource
-from tradingbot.data.store import BarStore
-from tradingbot.data.universes import load_universe
-from tradingbot.market.params import ActionRules
-from tradingbot.risk.limits import RiskLimits
-from tradingbot.runs import acting
 from tradingbot.runtime.session.bars import MarketBar
 from tradingbot.runtime.session.folder import Request, SessionFolder
-from tradingbot.serving.export.run_export import export_run
 
 
 @pytest.fixture(scope="module")
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A dataset of six weeks, and a model of weights that were drawn."""
-    folder = tmp_path_factory.mktemp("paper")
-    universe = load_universe("prototype10")
-    days = {"start": date(2025, 9, 1), "end": date(2025, 10, 10)}
-    source = SyntheticSource(universe=universe, market="noise", **days)
-    ingest(source, BarStore(folder), name="mine")
-    symbols = BarStore(folder).open("mine").manifest.symbols[:3]
-    both_ways = acting.ActionRecord(
-        rules=asdict(ActionRules(hold_zone=0.02)), limits=asdict(RiskLimits(allow_short=True))
-    )
-    drawn = make_served_run(folder / "elsewhere", symbols=symbols, encoder=None, action=both_ways)
-    export_run(drawn, folder / "drawn.zip", n_hostile=20)
-    return folder
+    return make_paper_workspace(tmp_path_factory.mktemp("paper"))
 
 
 class Paper:

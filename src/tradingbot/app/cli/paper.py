@@ -8,19 +8,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from tradingbot.app.cli.invocation import Invocation, JsonOption, invocation_of
+from tradingbot.app.cli import session_acts
+from tradingbot.app.cli.invocation import JsonOption, invocation_of
 from tradingbot.app.cli.options import read_options, require_order
+from tradingbot.app.cli.session_acts import NameArgument, open_folder
+from tradingbot.app.cli.session_options import (
+    ask_cash,
+    find_bundle,
+    require_apt,
+    require_limits,
+    require_source,
+)
 from tradingbot.app.console import print_table, print_text, show_json
-from tradingbot.domain.errors import ConfigError, require_known
 
 if TYPE_CHECKING:
-    from tradingbot.runtime.session.folder import SessionFolder
+    pass
 
 app = typer.Typer(help="Trade models on paper: start, watch, stop, resume, kill, arm, prove.")
 
-NameArgument = Annotated[str, Argument(metavar="NAME", help="Name of a session.")]
-ByOption = Annotated[str, Option("--by", metavar="NAME", help="Who asks; journaled.")]
-ReasonOption = Annotated[str, Option(metavar="TEXT", help="Why; journaled.")]
 _EXIT_FINDINGS = 1
 
 
@@ -69,16 +74,39 @@ def start_session(  # noqa: PLR0913 - one option for each thing that a session i
     latency: Annotated[
         float, Option(min=0.0, help="Seconds that orders and messages are under way.")
     ] = 0.0,
+    broker: Annotated[
+        str,
+        Option(help="paper: the built-in one; alpaca: Alpaca's paper account.", metavar="NAME"),
+    ] = "paper",
+    bars: Annotated[
+        str | None,
+        Option(
+            help="replay of stored bars; or live: alpaca, or folder:PATH that files appear in. "
+            "replay if left out, alpaca with --broker alpaca.",
+            metavar="SOURCE",
+        ),
+    ] = None,
+    adopt: Annotated[
+        str | None,
+        Option(metavar="NAME", help="Who says that positions found at the venue are not ours."),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Trade stored bars on the built-in paper broker, every decision, order and fill journaled.
+    """Trade bars on paper, every decision, order and fill journaled.
 
-    The replayed bar is now: decisions at its close fill at the open of the next one, at the
-    simulator's prices and costs. A session that was killed goes on with `paper resume`.
+    Replayed, the bar is now: decisions at its close fill at the open of the next one, at the
+    simulator's prices and costs. Live, the stored bars are history, bars are taken as they close by
+    the exchange's calendar, and what was slept through is not traded on. Alpaca's key pair of a
+    paper account is read from APCA_API_KEY_ID and APCA_API_SECRET_KEY. A session that was killed
+    goes on with `paper resume`.
 
     Example: [bold]tradingbot paper start v1 --name first[/bold]
 
     Example: [bold]tradingbot paper start v1 --name compared --from 2025-12-01 --unlimited[/bold]
+
+    Example: [bold]tradingbot paper start v1 --name live --broker alpaca --dataset us143[/bold]
+
+    Example: [bold]tradingbot paper start v1 --name fed --bars folder:/srv/bars[/bold]
     """
     from tradingbot.data.store import BarStore
     from tradingbot.runtime.session.folder import SessionFolder, require_new_session
@@ -88,13 +116,23 @@ def start_session(  # noqa: PLR0913 - one option for each thing that a session i
     require_new_session(workspace, name)
     require_order(start, end)
     given = read_options(limits, "--limit")
-    _require_limits(given)
+    require_limits(given)
+    bars = bars or ("alpaca" if broker == "alpaca" else "replay")
+    require_source(broker, bars)
+    require_apt(
+        broker,
+        bars,
+        {"--from": start, "--to": end, "--speed": speed},
+        {"--parts": parts - 1, "--latency": latency},
+        adopt,
+    )
     if dataset is not None:
         BarStore(workspace).open(dataset)
-    bundles = [_find_model(invocation, each) for each in (model, shadow) if each is not None]
+    bundles = [find_bundle(invocation, each) for each in (model, shadow) if each is not None]
     # Torch takes seconds to import: what can be refused without it is refused by now.
+    from tradingbot.app.paper.planning import SessionRequest, plan_session
     from tradingbot.app.paper.running import trade_session
-    from tradingbot.app.paper.session import SessionRequest, plan_session
+    from tradingbot.app.paper.signals import CLOCK
 
     settings = plan_session(
         SessionRequest(
@@ -110,15 +148,27 @@ def start_session(  # noqa: PLR0913 - one option for each thing that a session i
             parts,
             latency,
             bundles[1] if shadow is not None else None,
+            broker,
+            bars,
+            ask_cash() if broker == "alpaca" else None,
         ),
         workspace,
+        clock=CLOCK,
     )
     folder = SessionFolder.create(workspace, settings)
-    trade_session(invocation.workspace, folder, as_json=as_json)
+    trade_session(invocation.workspace, folder, as_json=as_json, adopted_by=adopt)
 
 
 @app.command("resume")
-def resume_session(context: typer.Context, name: NameArgument, as_json: JsonOption = False) -> None:
+def resume_session(
+    context: typer.Context,
+    name: NameArgument,
+    adopt: Annotated[
+        str | None,
+        Option(metavar="NAME", help="Who says that positions found at the venue are not ours."),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
     """Go on with a session that was stopped or killed, from the last turn that it journaled.
 
     Orders of that turn are looked up at the venue; none is sent twice.
@@ -126,10 +176,10 @@ def resume_session(context: typer.Context, name: NameArgument, as_json: JsonOpti
     Example: [bold]tradingbot paper resume first[/bold]
     """
     invocation = invocation_of(context)
-    folder = _open_folder(invocation, name)
+    folder = open_folder(invocation, name)
     from tradingbot.app.paper.running import trade_session
 
-    trade_session(invocation.workspace, folder, as_json=as_json)
+    trade_session(invocation.workspace, folder, as_json=as_json, adopted_by=adopt)
 
 
 @app.command("status")
@@ -139,7 +189,7 @@ def show_status(context: typer.Context, name: NameArgument, as_json: JsonOption 
     Example: [bold]tradingbot paper status first[/bold]
     """
     invocation = invocation_of(context)
-    folder = _open_folder(invocation, name)
+    folder = open_folder(invocation, name)
     from tradingbot.app.paper.status import status_of
 
     document = status_of(folder)
@@ -149,78 +199,10 @@ def show_status(context: typer.Context, name: NameArgument, as_json: JsonOption 
     print_table(f"Session {name}", ["what", "value"], rows, unbroken=("what",))
 
 
-@app.command("stop")
-def stop_session(
-    context: typer.Context,
-    name: NameArgument,
-    by: ByOption = "operator",
-    reason: ReasonOption = "stop",
-) -> None:
-    """Let a session end after its present turn; open orders stay, `resume` goes on.
-
-    Example: [bold]tradingbot paper stop first[/bold]
-    """
-    from tradingbot.runtime.session.folder import Request
-
-    folder = _open_folder(invocation_of(context), name)
-    if not folder.is_running:
-        raise ConfigError("a session must run to be stopped", was="not running", where=name)
-    folder.ask(Request("stop", by, reason))
-    print_text(f"{name} ends after its present turn")
-
-
-@app.command("kill")
-def kill_session(
-    context: typer.Context,
-    name: NameArgument,
-    by: ByOption = "operator",
-    reason: ReasonOption = "kill switch",
-    flatten: Annotated[
-        bool, Option("--flatten", help="Send orders for the whole of every position first.")
-    ] = False,
-) -> None:
-    """Halt a session: every order is cancelled and nothing is sent until it is armed again.
-
-    Works while it runs and while it does not. The same do a file in its folder `requests`, and
-    the signal USR1.
-
-    Example: [bold]tradingbot paper kill first --reason "prices look wrong"[/bold]
-    """
-    from tradingbot.runtime.session.folder import Request
-
-    invocation = invocation_of(context)
-    folder = _open_folder(invocation, name)
-    from tradingbot.app.paper.running import ask_session
-
-    ask_session(invocation.workspace, folder, Request("kill", by, reason, flatten=flatten))
-
-
-@app.command("arm")
-def arm_session(
-    context: typer.Context,
-    name: NameArgument,
-    by: Annotated[str, Option("--by", metavar="NAME", help="One of those that --authorise named.")],
-    reason: Annotated[str, Option(metavar="TEXT", help="Why it is safe to go on; journaled.")],
-    breaker: Annotated[
-        str | None, Option(help="Which; all that tripped if left out.", metavar="NAME")
-    ] = None,
-) -> None:
-    """Arm again what tripped: kill switch, drawdown, daily loss, repeated executions and others.
-
-    Example: [bold]tradingbot paper arm first --by ada --reason "feed repaired"[/bold]
-    """
-    from tradingbot.runtime.breaker import Breaker
-    from tradingbot.runtime.rearm import require_authorised
-    from tradingbot.runtime.session.folder import Request
-
-    invocation = invocation_of(context)
-    folder = _open_folder(invocation, name)
-    if breaker is not None:
-        require_known(breaker, list(Breaker), "--breaker must be one that can trip")
-    require_authorised(f"arming {name}", by, reason, frozenset(folder.authorised()))
-    from tradingbot.app.paper.running import ask_session
-
-    ask_session(invocation.workspace, folder, Request("arm", by, reason, breaker=breaker))
+app.command("stop")(session_acts.stop_session)
+app.command("kill")(session_acts.kill_session)
+app.command("arm")(session_acts.arm_session)
+app.command("swap")(session_acts.swap_model)
 
 
 @app.command("replay")
@@ -240,7 +222,7 @@ def replay_session(
     Example: [bold]tradingbot paper replay first --verify 2025-12-30[/bold]
     """
     invocation = invocation_of(context)
-    folder = _open_folder(invocation, name)
+    folder = open_folder(invocation, name)
     from tradingbot.app.paper.session import open_session
     from tradingbot.runtime.session.verification import verify_day
 
@@ -263,32 +245,3 @@ def _shown(value: Any) -> str:
     if isinstance(value, list):
         return "; ".join(map(str, value)) or "none"
     return str(value)
-
-
-def _open_folder(invocation: Invocation, name: str) -> SessionFolder:
-    from tradingbot.runtime.session.folder import SessionFolder
-
-    return SessionFolder.open(invocation.workspace, name)
-
-
-def _find_model(invocation: Invocation, reference: str) -> Any:
-    """Find a bundle without opening it."""
-    from pathlib import Path
-
-    from tradingbot.serving.registry import ModelRegistry
-
-    path = Path(reference)
-    if path.suffix == ".zip":
-        if not path.is_file():
-            rule = "a bundle must exist"
-            raise ConfigError(rule, was="no file", where=reference, remedy="tradingbot export RUN")
-        return path.resolve()
-    registry = ModelRegistry(invocation.workspace)
-    return registry.bundle_path(registry.version(reference)).resolve()
-
-
-def _require_limits(given: dict[str, object]) -> None:
-    from tradingbot.domain.plain_values import read_record
-    from tradingbot.risk.limits import SessionLimits
-
-    read_record(SessionLimits, given, name="--limit")

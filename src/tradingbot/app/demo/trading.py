@@ -8,8 +8,8 @@ from pathlib import Path
 
 from tradingbot.app.model_export import export_model
 from tradingbot.app.paper.comparison import SessionComparison, compare_with_backtest
+from tradingbot.app.paper.planning import SessionRequest, plan_session
 from tradingbot.app.paper.running import run_to_end
-from tradingbot.app.paper.session import SessionRequest, plan_session
 from tradingbot.data.sources.source import Progress
 from tradingbot.evaluation.report.blocks import Section
 from tradingbot.evaluation.report.table import table_of

@@ -58,6 +58,9 @@ def compare_with_backtest(folder: SessionFolder, workspace: Path) -> SessionComp
         ConfigError: If the session has not ended, or its run is not in the workspace.
     """
     settings = folder.settings()
+    if settings.stop_bar is None:
+        rule = "only a session on replayed bars can be compared"
+        raise ConfigError(rule, was=f"bars {settings.bars}", where=folder.name)
     subject = open_evaluated_run(settings.run, workspace)
     bars, clock = IndexRange(settings.first_bar, settings.stop_bar), subject.data.world.closed_at
     env = EnvConfig(rules=settings.rules, costs=settings.costs)

@@ -2,23 +2,41 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import timedelta
+from itertools import count
 from pathlib import Path
 
 from tradingbot import __version__
-from tradingbot.app.console import print_text, progress_bar, show_json
+from tradingbot.app.console import print_note, print_text, progress_bar, show_json
 from tradingbot.app.paper import signals
+from tradingbot.app.paper.bars import REPLAY
 from tradingbot.app.paper.session import open_session
 from tradingbot.app.paper.status import status_of
+from tradingbot.data.sources.pacing import Clock
 from tradingbot.data.sources.source import Progress
+from tradingbot.domain.errors import BrokerUnavailableError
+from tradingbot.runtime.session.bars import MarketBar
+from tradingbot.runtime.session.control import adopt
 from tradingbot.runtime.session.folder import Request, SessionFolder
-from tradingbot.runtime.session.loop import Ending, begin, obey, require_positions, run_session
+from tradingbot.runtime.session.loop import (
+    Ending,
+    Pace,
+    begin,
+    obey,
+    require_positions,
+    run_session,
+)
+from tradingbot.runtime.session.session import TradingSession
+
+_LONGEST_WAIT_S = 60.0
 
 
-def trade_session(workspace: Path, folder: SessionFolder, *, as_json: bool) -> None:
+def trade_session(
+    workspace: Path, folder: SessionFolder, *, as_json: bool, adopted_by: str | None = None
+) -> None:
     """Trade a session to its end, or until it is stopped, and tell its result."""
     with progress_bar("bars") as progress, signals.requests_by_signal(folder):
-        ending = run_to_end(workspace, folder, progress)
+        ending = run_to_end(workspace, folder, progress, clock=signals.CLOCK, adopted_by=adopted_by)
     document = {"ending": ending, **status_of(folder)}
     if show_json(as_json, document):
         return
@@ -30,27 +48,73 @@ def trade_session(workspace: Path, folder: SessionFolder, *, as_json: bool) -> N
         print_text(f"go on with: tradingbot paper resume {folder.name}")
 
 
-def run_to_end(workspace: Path, folder: SessionFolder, progress: Progress) -> Ending:
+def run_to_end(
+    workspace: Path,
+    folder: SessionFolder,
+    progress: Progress,
+    *,
+    clock: Clock = Clock(),  # noqa: B008 - frozen
+    adopted_by: str | None = None,
+) -> Ending:
     """Trade a session until its bars end or a person stops it.
 
     Args:
         workspace: Where its bars are.
         folder: New, or of a session that goes on.
         progress: Told of every bar.
+        clock: Time of day.
+        adopted_by: Who says that what the venue holds beside the session is not its own; None
+            where nothing may be.
     """
+    for attempt in count():
+        try:
+            with open_session(folder, workspace, clock=clock) as session:
+                _begin(session, folder, clock, adopted_by)
+                return run_session(session, folder, _pace(folder, clock, progress))
+        except BrokerUnavailableError as e:
+            # Before the first turn; afterwards the session itself waits.
+            print_note(f"{folder.name} waits for its venue: {e}")
+            if not _wait(folder, clock, min(2.0**attempt, _LONGEST_WAIT_S)):
+                return "stopped"
+    raise AssertionError("unreachable")
+
+
+def _begin(
+    session: TradingSession, folder: SessionFolder, clock: Clock, adopted_by: str | None
+) -> None:
+    """Go on from where the session was, and make sure that the venue says the same."""
     settings = folder.settings()
-    total = settings.stop_bar
-    with open_session(folder, workspace) as session:
-        session.resume()
-        require_positions(session)
-        begin(session, folder, datetime.now(UTC), __version__)
-        return run_session(
-            session,
-            folder,
-            clock=lambda: datetime.now(UTC),
-            wait=signals.pace_of(settings.speed),
-            told=lambda bar: progress(bar.number + 1, total, f"{bar.closed_at:%Y-%m-%d %H:%M}"),
-        )
+    is_live = settings.bars != REPLAY
+    session.resume(now=clock.now() if is_live else None)
+    if session.bar is not None and settings.broker != "paper":
+        session.take_over(clock.now())  # the venue went on meanwhile
+    if adopted_by is not None:
+        adopt(session, adopted_by, clock.now())
+    require_positions(session)
+    begin(session, folder, clock.now(), __version__)
+
+
+def _pace(folder: SessionFolder, clock: Clock, progress: Progress) -> Pace:
+    settings = folder.settings()
+    total = settings.stop_bar or 0
+
+    def tell(bar: MarketBar) -> None:
+        progress(bar.number + 1, total, f"{bar.closed_at:%Y-%m-%d %H:%M}")
+
+    is_live = settings.bars != REPLAY
+    return Pace(clock, is_live, signals.pace_of(0.0 if is_live else settings.speed), tell)
+
+
+def _wait(folder: SessionFolder, clock: Clock, seconds: float) -> bool:
+    """Wait for a venue; tell whether the session goes on: a stop is heard, others are kept."""
+    until = clock.now() + timedelta(seconds=seconds)
+    while clock.now() < until:
+        clock.sleep(1.0)
+        for path, request in folder.waiting():
+            if request.act == "stop":
+                path.unlink()
+                return False
+    return True
 
 
 def ask_session(workspace: Path, folder: SessionFolder, request: Request) -> None:
@@ -59,8 +123,9 @@ def ask_session(workspace: Path, folder: SessionFolder, request: Request) -> Non
     if folder.is_running:
         print_text(f"{folder.name} was asked: {request.act}; see: paper status {folder.name}")
         return
-    with open_session(folder, workspace) as session:
+    clock = signals.CLOCK
+    with open_session(folder, workspace, clock=clock) as session:
         session.resume(sends=False)
-        obey(session, folder, lambda: datetime.now(UTC))
+        obey(session, folder, clock.now)
         state = session.trading_state
     print_text(f"{folder.name}: {request.act} done; it is {state.value}")

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import signal
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from types import FrameType
 
+from tradingbot.data.sources.pacing import Clock
 from tradingbot.runtime.session.bars import MarketBar
 from tradingbot.runtime.session.folder import Act, Request, SessionFolder
 
+CLOCK = Clock()
+"""Time of day of sessions."""
 _ACTS: dict[signal.Signals, Act] = {
     signal.SIGINT: "stop",
     signal.SIGTERM: "stop",
@@ -47,7 +49,7 @@ def pace_of(speed: float) -> Callable[[MarketBar], None]:
 
     def wait(bar: MarketBar) -> None:
         if speed and last:
-            time.sleep((bar.closed_at - last[0]).total_seconds() / speed)
+            CLOCK.sleep((bar.closed_at - last[0]).total_seconds() / speed)
         last[:] = [bar.closed_at]
 
     return wait

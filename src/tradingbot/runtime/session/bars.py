@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import takewhile
 from typing import Protocol
 
 import numpy as np
@@ -56,6 +57,10 @@ class BarFeed(Protocol):
         """
         ...
 
+    def known_bars(self, last: int) -> Iterator[MarketBar]:
+        """Yield bars up to a number, as far as they closed."""
+        ...
+
 
 class DatasetBars:
     """A stored dataset, replayed: every bar up to one, as fast as they are asked for."""
@@ -98,6 +103,10 @@ class DatasetBars:
                 {name: values[number] for name, values in self._covariates.items()},
                 is_last=self._ends and number == self.stop - 1,
             )
+
+    def known_bars(self, last: int) -> Iterator[MarketBar]:
+        """Yield bars up to a number."""
+        return takewhile(lambda bar: bar.number <= last, self.bars())
 
 
 def as_datetime(moment: np.datetime64) -> datetime:

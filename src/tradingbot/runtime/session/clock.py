@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradingbot.data.calendar import TradingCalendar
+from tradingbot.domain.errors import DataError
 from tradingbot.domain.timeframe import BarGrid, Timeframe
 from tradingbot.runtime.brokers.protocol import BrokerClock
 
@@ -43,10 +44,33 @@ class ExchangeHours:
         closed, opened = (rows[name].to_physical().to_list() for name in ("closed_at", "opened_at"))
         return dict(zip(closed, opened, strict=True))
 
+    @cached_property
+    def _closes(self) -> NDArray[np.int64]:
+        return np.array(sorted(self._openings), dtype=np.int64)
+
     def opened_at(self, closed_at: datetime, before: datetime) -> datetime:
         """Return when a bar opened; at the close before where the calendar has no such bar."""
         found = self._openings.get(_microseconds(closed_at))
         return before if found is None else max(before, _moment(found))
+
+    def next_close(self, after: datetime) -> datetime:
+        """Return when the first bar after a moment closes.
+
+        Raises:
+            DataError: If the calendar does not reach so far.
+        """
+        closes = self._closes
+        place = int(np.searchsorted(closes, _microseconds(after), side="right"))
+        if place == len(closes):
+            rule, remedy = "the calendar must reach the next bar", "Resume the session"
+            raise DataError(rule, was=f"none after {after}", where=self.calendar, remedy=remedy)
+        return _moment(int(closes[place]))
+
+    def count_closes(self, after: datetime, until: datetime) -> int:
+        """Count bars that close after a moment and not after another."""
+        ends = [_microseconds(each) for each in (after, until)]
+        first, stop = np.searchsorted(self._closes, ends, side="right")
+        return int(stop - first)
 
     def day_of(self, moment: datetime) -> date:
         """Return the exchange's day."""

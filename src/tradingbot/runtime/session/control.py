@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from decimal import Decimal
 
+from tradingbot.domain.errors import TradingError
 from tradingbot.domain.events.event import Event
-from tradingbot.domain.events.session import ActAudited
+from tradingbot.domain.events.session import ActAudited, ModelLoaded
 from tradingbot.domain.events.trading import OrderDenied, OrderSubmitted, TradingStateChanged
 from tradingbot.domain.exact_number import MAX_DECIMALS
 from tradingbot.domain.order_intent import OrderIntent, Side
@@ -17,6 +18,7 @@ from tradingbot.runtime.rearm import rearm_breaker
 from tradingbot.runtime.session.folder import Request
 from tradingbot.runtime.session.session import TradingSession
 
+ADOPT = "adopt"
 _STEP = Decimal(1).scaleb(-MAX_DECIMALS)
 
 
@@ -32,6 +34,8 @@ def apply_request(
         kill(session, request, at)
     elif request.act == "arm":
         arm(session, request, at, authorised)
+    elif request.act == "swap":
+        swap(session, request, at)
     else:
         session.save(ActAudited(at, "stop", request.by, request.reason))
         return False
@@ -39,20 +43,72 @@ def apply_request(
 
 
 def kill(session: TradingSession, request: Request, at: datetime) -> None:
-    """Cancel everything, sell what is held where that is asked for, and halt; it stays halted."""
-    desk = session.desk
-    before = session.trading_state
-    cancelled = desk.cancel_all(at, keeps_exits=request.flatten)
-    if session.account is not None:
-        session.take_over(at)
-        if request.flatten:
-            _flatten(session, at)
-    desk.gate.press_kill_switch(request.reason)
-    details = {"cancelled": str(cancelled), "flatten": str(request.flatten).lower()}
-    change = TradingStateChange(before, TradingState.HALTED, request.reason)
+    """Cancel everything, sell what is held where that is asked for, and halt; it stays halted.
+
+    Raises:
+        BrokerUnavailableError: If the venue could not be told. The session is halted all the same;
+            asked again, it cancels, and sells nothing any more.
+    """
+    desk, before = session.desk, session.trading_state
+    cancelled: int | str = "the venue could not be asked"
+    try:
+        cancelled = desk.cancel_all(at, keeps_exits=request.flatten)
+        if session.account is not None:
+            session.take_over(at)
+            if request.flatten:
+                _flatten(session, at)
+    finally:
+        desk.gate.press_kill_switch(request.reason)
+        details = {"cancelled": str(cancelled), "flatten": str(request.flatten).lower()}
+        events: list[Event] = [ActAudited(at, "kill", request.by, request.reason, details)]
+        if before is not TradingState.HALTED:
+            change = TradingStateChange(before, TradingState.HALTED, request.reason)
+            events.append(TradingStateChanged(change, at))
+        if before is not TradingState.HALTED or isinstance(cancelled, int):
+            session.save(*events)
+
+
+def swap(session: TradingSession, request: Request, at: datetime) -> None:
+    """Decide by another model from the next bar on.
+
+    Raises:
+        UserError: If it cannot be opened, or is for other symbols.
+    """
+    if request.model is None:
+        raise TradingError("a swap must name a model", was="none", where=session.desk.session)
+    before = session.model.sha256
+    session.change_model(request.model)
+    after = session.model.sha256
+    details = {"from": before, "to": after, "bundle": request.model.path}
     session.save(
-        ActAudited(at, "kill", request.by, request.reason, details), TradingStateChanged(change, at)
+        ActAudited(at, "swap", request.by, request.reason, details),
+        ModelLoaded(at, after, details={"bundle": request.model.path}),
     )
+
+
+def adopt(session: TradingSession, by: str, at: datetime) -> dict[str, Decimal]:
+    """Know every unit at the venue that is not the session's as external, by a person's word.
+
+    They are never sold or counted; the session trades beside them.
+    """
+    holdings = session.desk.holdings
+    drift = holdings.find_drift(session.desk.broker.positions())
+    units = {symbol: -each for symbol, each in drift.items()}
+    if units:
+        details = {symbol: str(each) for symbol, each in units.items()}
+        if not session.desk.record(ActAudited(at, ADOPT, by, "positions made outside", details)):
+            rule = "the journal must hold what is adopted"
+            raise TradingError(rule, was="not confirmed", where=session.desk.session)
+        holdings.adopt(units)
+    return units
+
+
+def recall_adopted(session: TradingSession) -> None:
+    """Know again what was adopted before a restart."""
+    desk = session.desk
+    for event in desk.journal.events(desk.session, ActAudited):
+        if isinstance(event, ActAudited) and event.act == ADOPT:
+            desk.holdings.adopt({symbol: Decimal(text) for symbol, text in event.details.items()})
 
 
 def arm(
@@ -85,6 +141,8 @@ def _flatten(session: TradingSession, at: datetime) -> None:
     approvals: list[Approval] = []
     events: list[Event] = []
     for symbol, position in session.desk.holdings.positions.items():
+        if symbol not in session.symbols:
+            continue  # a trade by hand; the session has no price of it
         side = Side.SELL if position.units > 0 else Side.BUY
         under_way = session.desk.gate.book.working_units(symbol, side)
         units = (abs(position.units) - under_way).quantize(_STEP)

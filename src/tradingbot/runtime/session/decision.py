@@ -7,6 +7,8 @@ private numbers of the accounts, the same decoding, exits and order rules.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
+from datetime import datetime
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tradingbot.domain.errors import DataError
+from tradingbot.domain.errors import DataError, TradingError
 from tradingbot.features.registry import covariate_features, registered_features
 from tradingbot.features.spec import FeatureSpec
 from tradingbot.features.streaming import FeatureStream
@@ -45,14 +47,29 @@ class Decider:
     """A model on a stream of bars; remembers bars, never accounts."""
 
     def __init__(
-        self, model: DecidingModel, source: BarFeed, rules: SimulatorParams, rates: CostRates
+        self,
+        model: DecidingModel,
+        source: BarFeed,
+        rules: SimulatorParams,
+        rates: CostRates,
+        *,
+        first_bar: int = 0,
     ) -> None:
         """Begin before the first bar.
+
+        Args:
+            model: What decides.
+            source: Bars.
+            rules: Of the accounts.
+            rates: Costs.
+            first_bar: Number of the bar of the first decision: the model takes bars from as long
+                before it as it looks back.
 
         Raises:
             DataError: If the source lacks a symbol of the model.
         """
         self.model, self.rules, self.rates = model, rules, rates
+        self._first_bar = first_bar - model.lookback_bars + 1
         self.places = places_of(model.symbols, source.symbols)
         specs = [_spec_of(each) for each in model.feature_ids]
         self._stream = FeatureStream(source.symbols, specs, time_zone=source.time_zone)
@@ -60,17 +77,12 @@ class Decider:
         self._features: NDArray[Any] = np.empty((0, 0))
         self._present: NDArray[np.bool_] = np.empty(0, dtype=bool)
 
-    def take(self, bar: MarketBar, *, is_remembered: bool = True) -> None:
-        """Take the next bar.
-
-        Args:
-            bar: Of all symbols of the source.
-            is_remembered: Whether the model takes it too; bars before its lookback need not be.
-        """
+    def take(self, bar: MarketBar) -> None:
+        """Take the next bar, of all symbols of the source."""
         moment = as_datetime64(bar.closed_at)
         features = self._stream.push(moment, bar.present, bar.fields, bar.covariates)
         self._features, self._present = features[self.places], bar.present[self.places]
-        if is_remembered:
+        if bar.number >= self._first_bar:
             self._live.take(self._features, self._present)
 
     def decide(self, account: Account) -> Proposal:
@@ -99,6 +111,25 @@ class Decider:
         return tuple(
             hashlib.sha256(b"".join(row[lane].tobytes() for row in rows)).hexdigest()
             for lane in range(count)
+        )
+
+
+def require_same_action(
+    symbols: Sequence[str], proposal: Proposal, journaled: list[float], at: datetime
+) -> None:
+    """Refuse a decision that does not come out again.
+
+    Raises:
+        TradingError: Naming symbols.
+    """
+    now = proposal.action.tolist()
+    if now != journaled:
+        differ = [each for each, a, b in zip(symbols, now, journaled, strict=True) if a != b]
+        raise TradingError(
+            "a decision must come out again as it is journaled",
+            was=", ".join(differ[:5]),
+            where=str(at),
+            remedy="See which input differs: tradingbot paper replay NAME --verify DAY",
         )
 
 

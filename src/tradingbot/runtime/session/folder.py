@@ -1,7 +1,7 @@
 """The folder of a session: settings, lock, requests of persons, journal and paper venue.
 
 <workspace>/sessions/<name>/
-session.json  lock  requests/  journal.sqlite  venue.sqlite
+session.json  lock  requests/  journal.sqlite  venue.sqlite  bars/
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ from tradingbot.data.atomic import atomic_file, storage_errors
 from tradingbot.domain.errors import ConfigError, StorageError, suggest
 from tradingbot.domain.plain_values import as_plain_values, read_record
 from tradingbot.runs.lock import hold_lock, is_locked
+from tradingbot.runtime.session.model import ModelReference
 
 if TYPE_CHECKING:
     from tradingbot.runtime.session.settings import SessionSettings  # torch: not to find a session
 
 SETTINGS_FILE = "session.json"
-Act = Literal["stop", "kill", "arm"]
+Act = Literal["stop", "kill", "arm", "swap"]
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,47}")
 
 
@@ -39,6 +40,8 @@ class Request:
     """Of a kill: sell what is held first."""
     breaker: str | None = None
     """Of an arming: which; None: all that tripped."""
+    model: ModelReference | None = None
+    """Of a swap: which takes over."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,11 @@ class SessionFolder:
     def venue(self) -> Path:
         """Books of the paper broker."""
         return self.path / "venue.sqlite"
+
+    @property
+    def bars(self) -> Path:
+        """Bars that it saw live."""
+        return self.path / "bars"
 
     @property
     def requests(self) -> Path:

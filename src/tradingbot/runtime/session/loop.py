@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import datetime
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from itertools import count
 from typing import Literal
 
-from tradingbot.domain.errors import TradingError
+from tradingbot.data.sources.pacing import Clock
+from tradingbot.domain.errors import BrokerUnavailableError, TradingError, UserError
 from tradingbot.domain.events.session import AlertLevel, AlertRaised, ModelLoaded, SessionStarted
 from tradingbot.runtime.session.bars import MarketBar
 from tradingbot.runtime.session.control import apply_request
@@ -15,6 +18,9 @@ from tradingbot.runtime.session.folder import SessionFolder
 from tradingbot.runtime.session.session import TradingSession
 
 Ending = Literal["finished", "stopped"]
+VENUE_AWAY, VENUE_BACK = "VENUE_AWAY", "VENUE_BACK"
+_IDLE_S = 1.0
+_LONGEST_REST_S = 60.0
 
 
 def require_positions(session: TradingSession) -> None:
@@ -30,45 +36,89 @@ def require_positions(session: TradingSession) -> None:
             "positions must be those of the venue before a session trades",
             was=f"ours less the venue's: {told}",
             where=session.desk.session,
-            remedy="See the runbook: a position differs",
+            remedy="Close them there, or say that they are not the session's: --adopt",
         )
 
 
 def begin(session: TradingSession, folder: SessionFolder, at: datetime, code_version: str) -> None:
     """Journal that a process trades the session from now on, and by what."""
-    model = session.model.sha256
+    model, settings = session.model.sha256, folder.settings()
     started = SessionStarted(
-        at, "paper", session.symbols, model, code_version, folder.settings_sha256()
+        at, settings.broker, session.symbols, model, code_version, folder.settings_sha256()
     )
-    session.desk.record(started, ModelLoaded(at, model, folder.settings().run))
+    session.desk.record(started, ModelLoaded(at, model, settings.run))
 
 
-def run_session(
-    session: TradingSession,
-    folder: SessionFolder,
-    *,
-    clock: Callable[[], datetime],
-    wait: Callable[[MarketBar], None],
-    told: Callable[[MarketBar], None],
-) -> Ending:
-    """Take every bar that is left.
+@dataclass(frozen=True)
+class Pace:
+    """How a session passes its time."""
+
+    clock: Clock = field(default_factory=Clock)
+    """Time of day, and waits."""
+    is_live: bool = False
+    """Whether a bar is traded on at the time of day; else its close is now."""
+    wait: Callable[[MarketBar], None] = lambda _: None
+    """Returns when a bar may be taken: at once, or as fast as it was."""
+    told: Callable[[MarketBar], None] = lambda _: None
+    """Told of every bar that was traded."""
+
+    def now(self, bar: MarketBar) -> datetime:
+        """Return the time of the session when it takes a bar."""
+        return self.clock.now() if self.is_live else bar.closed_at
+
+
+def run_session(session: TradingSession, folder: SessionFolder, pace: Pace) -> Ending:
+    """Take every bar that is left, and those that come.
 
     Args:
         session: New, or resumed.
-        folder: Whose requests are obeyed before every bar.
-        clock: Time of day, for acts of persons.
-        wait: Returns when a bar may be taken: at once, or as fast as it was.
-        told: Told of every bar that was traded.
+        folder: Whose requests are obeyed before every bar, and every second while none comes.
+        pace: Time.
     """
     last = -1 if session.bar is None else session.bar.number
     for bar in session.source.bars(after=last):
-        wait(bar)
-        if not obey(session, folder, clock):
+        if bar is not None:
+            pace.wait(bar)
+        if not obey(session, folder, pace.clock.now):
             return "stopped"
-        session.take(bar, bar.closed_at)
-        told(bar)
-    obey(session, folder, clock)
+        if bar is None:
+            pace.clock.sleep(_IDLE_S)
+        elif not _take(session, folder, bar, pace):
+            return "stopped"
+        else:
+            pace.told(bar)
+    obey(session, folder, pace.clock.now)
     return "finished"
+
+
+def _take(session: TradingSession, folder: SessionFolder, bar: MarketBar, pace: Pace) -> bool:
+    """Do the turn of a bar, as soon as the venue can be asked; tell whether the session goes on."""
+    clock = pace.clock
+    for attempt in count():
+        try:
+            session.take(bar, pace.now(bar))
+        except BrokerUnavailableError as e:
+            if attempt == 0:
+                away = AlertRaised(clock.now(), AlertLevel.CRITICAL, VENUE_AWAY, str(e))
+                session.desk.record(away)
+            if not _rest(session, folder, clock, min(2.0**attempt, _LONGEST_REST_S)):
+                return False
+        else:
+            if attempt:
+                told = f"the venue answers again after {attempt} attempts"
+                session.desk.record(AlertRaised(clock.now(), AlertLevel.INFO, VENUE_BACK, told))
+            return True
+    raise AssertionError("unreachable")
+
+
+def _rest(session: TradingSession, folder: SessionFolder, clock: Clock, seconds: float) -> bool:
+    """Wait, and obey meanwhile; tell whether the session goes on."""
+    until = clock.now() + timedelta(seconds=seconds)
+    while clock.now() < until:
+        clock.sleep(min(_IDLE_S, seconds))
+        if not obey(session, folder, clock.now):
+            return False
+    return True
 
 
 def obey(session: TradingSession, folder: SessionFolder, clock: Callable[[], datetime]) -> bool:
@@ -82,7 +132,9 @@ def obey(session: TradingSession, folder: SessionFolder, clock: Callable[[], dat
         at, authorised = clock(), frozenset(folder.authorised())
         try:
             goes_on = apply_request(session, request, at, authorised) and goes_on
-        except (TradingError, ValueError) as e:
+        except BrokerUnavailableError:
+            continue  # it is halted; what the venue must be told is told at the next attempt
+        except (UserError, ValueError) as e:
             code = f"{request.act.upper()}_REFUSED"
             session.desk.record(AlertRaised(at, AlertLevel.WARNING, code, str(e)))
         if not session.desk.journal_is_down:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -17,6 +18,11 @@ class ModelReference:
 
     path: str
     sha256: str
+
+
+def read_reference(plain: Mapping[str, Any] | None) -> ModelReference | None:
+    """Read a reference that a state holds; None where it holds none."""
+    return None if plain is None else ModelReference(**plain)
 
 
 class ModelAnswer(Protocol):

@@ -8,19 +8,16 @@ asks the venue which of its orders arrived.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Any
 
-import numpy as np
 import torch
 
-from tradingbot.domain.errors import BrokerUnavailableError, ConfigError, TradingError
+from tradingbot.domain.errors import BrokerUnavailableError, ConfigError
 from tradingbot.domain.events.event import Event
 from tradingbot.domain.events.session import SessionStateSaved
-from tradingbot.domain.order import Order, OrderStatus
 from tradingbot.domain.order_intent import OrderIntent
 from tradingbot.domain.plain_values import as_plain_values
 from tradingbot.domain.position import Fill
@@ -31,8 +28,7 @@ from tradingbot.market.arriving_bars import ArrivingBars
 from tradingbot.market.bars import Bar
 from tradingbot.risk.gate import OrderDenial
 from tradingbot.runtime.approval import Approval
-from tradingbot.runtime.breaker import mark_equity, permitted_state, read_breakers
-from tradingbot.runtime.session.account_record import read_account
+from tradingbot.runtime.breaker import mark_equity, permitted_state
 from tradingbot.runtime.session.bars import BarFeed, MarketBar
 from tradingbot.runtime.session.clock import ExchangeHours
 from tradingbot.runtime.session.decision import Decider, Proposal
@@ -45,9 +41,10 @@ from tradingbot.runtime.session.judging import (
     judge_orders,
 )
 from tradingbot.runtime.session.model import DecidingModel, ModelReference
+from tradingbot.runtime.session.resumption import resume_turn
 from tradingbot.runtime.session.settlement import batch_fills, send_nothing
 from tradingbot.runtime.session.terms import SessionTerms
-from tradingbot.runtime.session.turn_events import list_decisions, list_orders, write_state
+from tradingbot.runtime.session.turn_events import list_orders, list_turn, write_state
 from tradingbot.runtime.session.venue import OwnVenue
 
 
@@ -64,7 +61,6 @@ class TradingSession:
         *,
         shadow: DecidingModel | None = None,
         venue: OwnVenue | None = None,
-        models: Callable[[ModelReference], DecidingModel] | None = None,
     ) -> None:
         """Begin before the first bar.
 
@@ -76,16 +72,14 @@ class TradingSession:
             terms: Rules.
             shadow: Decides beside the model, on the same accounts; no order follows.
             venue: Where the broker lives by the session's bars; None where it has its own market.
-            models: Opens another model, where the session may change to one.
         """
         self.desk, self.model, self.source, self.hours, self.terms = (
             *(desk, model, source),
             *(hours, terms),
         )
-        rates = terms.costs.rates(dtype=torch.float64)
-        self.rates = rates
-        self.decider = Decider(model, source, terms.rules, rates)
-        self._shadow = None if shadow is None else Decider(shadow, source, terms.rules, rates)
+        self.rates = terms.costs.rates(dtype=torch.float64)
+        self.decider = self.decider_of(model)
+        self._shadow = None if shadow is None else self.decider_of(shadow)
         self._venue = venue
         self.symbols = model.symbols
         self.facts = MarketFacts(self.symbols)
@@ -93,67 +87,22 @@ class TradingSession:
         self.account: Account | None = None
         self.sent: SentOrder | None = None
         self.bar: MarketBar | None = None
-        self.models = models
-        self._changes: tuple[ModelReference | None, ModelReference | None] = (None, None)
+        self.models: Callable[[ModelReference], DecidingModel] | None = None
+        """Opens another model, where the session may change to one."""
+        self.changes: tuple[ModelReference | None, ModelReference | None] = (None, None)
         """Models that the last turn was decided by, and that the next one will be; None: the first
         one of the session."""
-        self._unbooked: list[Fill] = []
-        self._action: list[float] | None = None
+        self.unbooked: list[Fill] = []
+        """Fills that the accounts book at the next bar."""
+        self.action: list[float] | None = None
+        """N actions of the last turn; None where nothing was decided."""
         self._row: Bar | None = None
-        self._since: datetime | None = None
+        self.since: datetime | None = None
         """Close of the bar before; None once the present one is settled."""
 
     def resume(self, *, sends: bool = True, now: datetime | None = None) -> bool:
-        """Go on from the last turn that the journal holds; False where it holds none.
-
-        Bars up to it are streamed again. Orders of that turn are decided again, to the same bits;
-        what the venue knows of them is taken over, what it does not know is sent.
-
-        Args:
-            sends: Whether it is; else it is left to expire.
-            now: Time of the session; the close of that turn's bar by default. Where that is not
-                fresh any more, nothing is sent.
-
-        Raises:
-            TradingError: If the turn does not come out as it is journaled.
-            BrokerUnavailableError: If the venue cannot be asked.
-        """
-        state = self.desk.journal.state(self.desk.session)
-        if state is None:
-            return False
-        kept = state.account
-        last = int(kept["bar"])
-        decided_by, next_by = (_read_reference(kept.get(key)) for key in ("model", "next_model"))
-        if decided_by is not None:
-            self.change_model(decided_by)
-        for bar in self.source.bars():
-            if bar is None:
-                break
-            self.look(bar)
-            if bar.number == last:
-                break
-        if self.bar is None or self.bar.number != last or self.bar.closed_at != state.at:
-            rule = "the bars must be those that the session has seen"
-            was = "none" if self.bar is None else self.bar.closed_at
-            raise TradingError(rule, was=was, where=f"bar {last}, {state.at}")
-        self._since = None
-        self.account = read_account(kept["fields"])
-        self.desk.gate.breakers = read_breakers(state.breakers)
-        journaled = self.desk.journal.order_book(self.desk.session)
-        orders, fills = list(journaled.orders.values()), list(journaled.fills.values())
-        n_booked = int(kept["n_fills"])
-        turn = [each for each in orders if each.intent.decided_at == state.at]
-        self.desk.restore([each for each in orders if each not in turn], fills[:n_booked])
-        if kept["action"] is None:
-            self.sent = send_nothing(self.account)
-        else:
-            now = now or self.bar.closed_at
-            self._repeat_turn(kept["action"], turn, now, sends=sends and self._is_fresh(now))
-        self._changes = (decided_by, decided_by)
-        if next_by is not None and next_by != decided_by:
-            self.change_model(next_by)
-        self._unbooked = list(self.desk.rebook(fills[n_booked:]))
-        return True
+        """Go on from the last turn that the journal holds; see `resume_turn`."""
+        return resume_turn(self, sends=sends, now=now)
 
     def take(self, bar: MarketBar, now: datetime) -> None:
         """Do the turn of a bar.
@@ -167,19 +116,19 @@ class TradingSession:
                 lost: the same bar may be taken again.
         """
         if self.bar is None or bar.number != self.bar.number:
-            self._since = None if self.bar is None else self.bar.closed_at
+            self.since = None if self.bar is None else self.bar.closed_at
             self._row = self.look(bar)
         assert self._row is not None
         if self.account is None:
             if bar.number < self.terms.first_bar:
                 return
             self.account = self._open(self._row)
-        elif self._since is not None:
-            self._settle(bar, self._row, self._since, now)
-        self._since = None
-        if bar.is_last or not self._is_fresh(now):
+        elif self.since is not None:
+            self._settle(bar, self._row, self.since, now)
+        self.since = None
+        if bar.is_last or not self.is_fresh(now):
             self.sent = send_nothing(self.account)
-            self._action = None
+            self.action = None
             self.save()
             return
         # A venue that lives by the session's bars has no other time than theirs.
@@ -197,25 +146,22 @@ class TradingSession:
         if model.symbols != self.symbols:
             rule = "a model that takes over must decide for the symbols of the session"
             raise ConfigError(rule, was=", ".join(model.symbols[:5]), where=reference.path)
-        decider = Decider(model, self.source, self.terms.rules, self.rates)
-        for bar in self.source.bars() if self.bar is not None else ():
-            if bar is None:
-                break
-            decider.take(bar, is_remembered=self._remembers(decider, bar))
-            if bar.number == self.bar.number:
-                break
+        decider = self.decider_of(model)
+        if self.bar is not None:
+            for bar in self.source.known_bars(self.bar.number):
+                decider.take(bar)
         self.model, self.decider = model, decider
-        self._changes = (self._changes[0], reference)
+        self.changes = (self.changes[0], reference)
 
     def save(self, *events: Event) -> bool:
         """Write events with the state as it is now; tell whether the journal confirmed them."""
-        state = () if self.account is None else (self._state(self._action),)
+        state = () if self.account is None else (self._state(self.action),)
         return self.desk.record(*events, *state)
 
     def take_over(self, now: datetime) -> None:
         """Take over what the venue did since the last bar; accounts book it at the next one."""
         assert self.bar is not None
-        self._unbooked += self.desk.settle(now, self.bar.closed_at)
+        self.unbooked += self.desk.settle(now, self.bar.closed_at)
 
     def judge_one(self, intent: OrderIntent, now: datetime) -> Approval | OrderDenial:
         """Put one order that no decision asked for before the gate."""
@@ -240,7 +186,7 @@ class TradingSession:
         """Take a bar into everything that remembers bars."""
         for decider in (self.decider, self._shadow):
             if decider is not None:
-                decider.take(bar, is_remembered=self._remembers(decider, bar))
+                decider.take(bar)
         places = self.decider.places
         row = self._arriving.take(bar.prices(places), bar.present[places])
         day = self.hours.day_of(bar.closed_at)
@@ -251,10 +197,13 @@ class TradingSession:
         self.bar = bar
         return row
 
-    def _remembers(self, decider: Decider, bar: MarketBar) -> bool:
-        return bar.number > self.terms.first_bar - decider.model.lookback_bars
+    def decider_of(self, model: DecidingModel) -> Decider:
+        """Return a model that has taken no bar yet."""
+        terms = self.terms
+        return Decider(model, self.source, terms.rules, self.rates, first_bar=terms.first_bar)
 
-    def _is_fresh(self, now: datetime) -> bool:
+    def is_fresh(self, now: datetime) -> bool:
+        """Tell whether the last bar is young enough to be traded on."""
         assert self.bar is not None
         return now - self.bar.closed_at <= timedelta(seconds=self.terms.fresh_s)
 
@@ -272,8 +221,8 @@ class TradingSession:
         if self._venue is not None:
             opened_at = self.hours.opened_at(bar.closed_at, since)
             self._venue.fill_orders(opened_at, self.symbols, self.account, row)
-        fills = [*self._unbooked, *self.desk.settle(now, since)]
-        self._unbooked = []
+        fills = [*self.unbooked, *self.desk.settle(now, since)]
+        self.unbooked = []
         batch = batch_fills(fills, self.symbols, row.open)
         rules = self.terms.rules
         done = settle_bar(rules, self.rates, self.account, row, self.sent, batch)
@@ -290,15 +239,16 @@ class TradingSession:
         assert self.account is not None
         self.desk.recover()
         proposal = self.decider.decide(self.account)
-        before = self._action, self._changes
-        self._action, self._changes = proposal.action.tolist(), (self._changes[1],) * 2
-        state = self._state(self._action)  # of the breakers before this bar's orders
+        before = self.action, self.changes
+        self.action, self.changes = proposal.action.tolist(), (self.changes[1],) * 2
+        state = self._state(self.action)  # of the breakers before this bar's orders
         try:
-            judged = self._judge(bar, proposal, now)
+            judged = self.judge(bar, proposal, now)
         except BrokerUnavailableError:
-            self._action, self._changes = before
+            self.action, self.changes = before
             raise
-        events = [*self._decisions(bar, proposal, judged), *list_orders(judged, now), state]
+        decided = list_turn(self.decider, bar, proposal, judged, self._shadow, self.account)
+        events = [*decided, *list_orders(judged, now), state]
         if not self.desk.record(*events):
             self.desk.withdraw_unsent(now)
             self.sent = judged.sent._replace(order=torch.zeros_like(judged.sent.order))
@@ -306,68 +256,18 @@ class TradingSession:
         self.sent = judged.sent
         self.desk.send(judged.approvals, now)
 
-    def _judge(self, bar: MarketBar, proposal: Proposal, now: datetime) -> JudgedOrders:
+    def judge(self, bar: MarketBar, proposal: Proposal, now: datetime) -> JudgedOrders:
+        """Put what is wanted at a bar before the gate."""
         assert self.account is not None
         facts = (self.facts, ask_venue(self.desk, now))
         sent = self.decider.order(self.account, proposal.action)
         model = (self.model.sha256, self.symbols)
         return judge_orders(self.desk, model, bar.closed_at, self.account, sent, proposal, facts)
 
-    def _repeat_turn(
-        self, action: list[float], turn: Sequence[Order], now: datetime, *, sends: bool
-    ) -> None:
-        """Decide the last turn again, and send what did not arrive."""
-        assert self.account is not None
-        assert self.bar is not None
-        proposal = self.decider.decide(self.account)
-        if proposal.action.tolist() != action:
-            lanes = np.flatnonzero(proposal.action.numpy() != np.array(action))
-            rule = "a decision must come out again as it is journaled"
-            names = ", ".join(self.symbols[lane] for lane in lanes[:5])
-            remedy = "See which input differs: tradingbot paper replay NAME --verify DAY"
-            raise TradingError(rule, was=names, where=str(self.bar.closed_at), remedy=remedy)
-        book, self._action = self.desk.gate.book, action
-        approvals: Sequence[Approval] = ()
-        if sends:
-            judged = self._judge(self.bar, proposal, now)
-            self.sent, approvals = judged.sent, judged.approvals
-        else:  # its time has passed: what was denied then is not asked for again
-            self.sent = self._sent_before(proposal, turn)
-        for each in turn:  # what is not approved any more may have arrived before
-            if each.client_order_id not in book.orders:
-                book.add(each)
-        known = {each.client_order_id for each in turn}
-        fresh = [each for each in approvals if each.intent.client_order_id in known]
-        self.desk.send(fresh, now, again=True)
-
-    def _sent_before(self, proposal: Proposal, turn: Sequence[Order]) -> SentOrder:
-        """Return what the last turn sent, as it is journaled."""
-        assert self.account is not None
-        sent = self.decider.order(self.account, proposal.action)
-        sold = {each.intent.symbol for each in turn if each.status is not OrderStatus.DENIED}
-        kept = torch.tensor([symbol in sold for symbol in self.symbols])
-        return sent._replace(order=torch.where(kept, sent.order, 0.0))
-
     def _state(self, action: list[float] | None) -> SessionStateSaved:
         assert self.account is not None
         assert self.bar is not None
         saved = write_state(self.desk, self.bar, self.account, self.trading_state, action)
-        decided_by, next_by = (as_plain_values(each) for each in self._changes)
+        decided_by, next_by = (as_plain_values(each) for each in self.changes)
         models = {"model": decided_by, "next_model": next_by}
         return replace(saved, account={**saved.account, **models})
-
-    def _decisions(self, bar: MarketBar, proposal: Proposal, judged: JudgedOrders) -> list[Event]:
-        assert self.account is not None
-        made = list_decisions(self.decider, bar, proposal, judged.sent)
-        for lane, intent in enumerate(judged.intents):
-            if intent is not None:
-                made[lane] = replace(made[lane], client_order_id=intent.client_order_id)
-        if self._shadow is not None:
-            beside = self._shadow.decide(self.account)
-            sent = self._shadow.order(self.account, beside.action)
-            made += list_decisions(self._shadow, bar, beside, sent, is_shadow=True)
-        return list(made)
-
-
-def _read_reference(plain: Mapping[str, Any] | None) -> ModelReference | None:
-    return None if plain is None else ModelReference(**plain)

@@ -26,8 +26,8 @@ class SessionSettings:
     """Of the bars."""
     first_bar: int
     """Number of the bar of the first decision."""
-    stop_bar: int
-    """Number after that of the last bar."""
+    stop_bar: int | None
+    """Number after that of the last bar; None: bars come as they close."""
     calendar: str
     timeframe: str
     grid: str
@@ -37,6 +37,11 @@ class SessionSettings:
     """Of one order against the whole account."""
     session_limits: SessionLimits = field(default_factory=SessionLimits)
     venue: PaperOptions = field(default_factory=PaperOptions)
+    broker: str = "paper"
+    """`paper`: the built-in one; `alpaca`: Alpaca's paper account."""
+    bars: str = "replay"
+    """`replay` of the dataset; `alpaca` or `folder:PATH`: the dataset is history, and bars come as
+    they close."""
     authorised: tuple[str, ...] = ()
     """Names of those who may arm a breaker again."""
     speed: float = 0.0

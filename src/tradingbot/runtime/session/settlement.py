@@ -49,6 +49,11 @@ def batch_fills(fills: Sequence[Fill], symbols: Sequence[str], base: Tensor) -> 
     )
 
 
+def keep_orders(sent: SentOrder, kept: Sequence[bool]) -> SentOrder:
+    """Return what is sent (N,) where only some of the orders are."""
+    return sent._replace(order=torch.where(torch.tensor(kept), sent.order, 0.0))
+
+
 def send_nothing(account: Account) -> SentOrder:
     """Return what is sent where nothing was decided: nothing, also by exits."""
     zeros, none = torch.zeros_like(account.cash), torch.zeros_like(account.repeats)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 
@@ -43,6 +44,26 @@ def list_decisions(
         )
         for lane, symbol in enumerate(decider.model.symbols)
     ]
+
+
+def list_turn(
+    decider: Decider,
+    bar: MarketBar,
+    proposal: Proposal,
+    judged: JudgedOrders,
+    shadow: Decider | None,
+    account: Account,
+) -> list[DecisionMade]:
+    """Return the decisions of a turn with the orders that follow, and those of a shadow."""
+    made = list_decisions(decider, bar, proposal, judged.sent)
+    for lane, intent in enumerate(judged.intents):
+        if intent is not None:
+            made[lane] = replace(made[lane], client_order_id=intent.client_order_id)
+    if shadow is not None:
+        beside = shadow.decide(account)
+        sent = shadow.order(account, beside.action)
+        made += list_decisions(shadow, bar, beside, sent, is_shadow=True)
+    return made
 
 
 def list_orders(judged: JudgedOrders, now: datetime) -> list[Event]:

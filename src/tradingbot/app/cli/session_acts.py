@@ -1,0 +1,127 @@
+"""What persons do to a session on paper: stop it, kill it, arm it again, change its model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from typer import Argument, Option
+
+from tradingbot.app.cli.invocation import Invocation, invocation_of
+from tradingbot.app.cli.session_options import find_bundle
+from tradingbot.app.console import print_text
+from tradingbot.domain.errors import ConfigError, require_known
+
+if TYPE_CHECKING:
+    from tradingbot.runtime.session.folder import SessionFolder
+
+NameArgument = Annotated[str, Argument(metavar="NAME", help="Name of a session.")]
+ByOption = Annotated[str, Option("--by", metavar="NAME", help="Who asks; journaled.")]
+ReasonOption = Annotated[str, Option(metavar="TEXT", help="Why; journaled.")]
+
+
+def stop_session(
+    context: typer.Context,
+    name: NameArgument,
+    by: ByOption = "operator",
+    reason: ReasonOption = "stop",
+) -> None:
+    """Let a session end after its present turn; open orders stay, `resume` goes on.
+
+    Example: [bold]tradingbot paper stop first[/bold]
+    """
+    from tradingbot.runtime.session.folder import Request
+
+    folder = open_folder(invocation_of(context), name)
+    if not folder.is_running:
+        raise ConfigError("a session must run to be stopped", was="not running", where=name)
+    folder.ask(Request("stop", by, reason))
+    print_text(f"{name} ends after its present turn")
+
+
+def kill_session(
+    context: typer.Context,
+    name: NameArgument,
+    by: ByOption = "operator",
+    reason: ReasonOption = "kill switch",
+    flatten: Annotated[
+        bool, Option("--flatten", help="Send orders for the whole of every position first.")
+    ] = False,
+) -> None:
+    """Halt a session: every order is cancelled and nothing is sent until it is armed again.
+
+    Works while it runs and while it does not. The same do a file in its folder `requests`, and
+    the signal USR1.
+
+    Example: [bold]tradingbot paper kill first --reason "prices look wrong"[/bold]
+    """
+    from tradingbot.runtime.session.folder import Request
+
+    invocation = invocation_of(context)
+    folder = open_folder(invocation, name)
+    from tradingbot.app.paper.running import ask_session
+
+    ask_session(invocation.workspace, folder, Request("kill", by, reason, flatten=flatten))
+
+
+def arm_session(
+    context: typer.Context,
+    name: NameArgument,
+    by: Annotated[str, Option("--by", metavar="NAME", help="One of those that --authorise named.")],
+    reason: Annotated[str, Option(metavar="TEXT", help="Why it is safe to go on; journaled.")],
+    breaker: Annotated[
+        str | None, Option(help="Which; all that tripped if left out.", metavar="NAME")
+    ] = None,
+) -> None:
+    """Arm again what tripped: kill switch, drawdown, daily loss, repeated executions and others.
+
+    Example: [bold]tradingbot paper arm first --by ada --reason "feed repaired"[/bold]
+    """
+    from tradingbot.runtime.breaker import Breaker
+    from tradingbot.runtime.rearm import require_authorised
+    from tradingbot.runtime.session.folder import Request
+
+    invocation = invocation_of(context)
+    folder = open_folder(invocation, name)
+    if breaker is not None:
+        require_known(breaker, list(Breaker), "--breaker must be one that can trip")
+    require_authorised(f"arming {name}", by, reason, frozenset(folder.authorised()))
+    from tradingbot.app.paper.running import ask_session
+
+    ask_session(invocation.workspace, folder, Request("arm", by, reason, breaker=breaker))
+
+
+def swap_model(
+    context: typer.Context,
+    name: NameArgument,
+    model: Annotated[
+        str, Argument(metavar="MODEL", help="Version of a model (v3), or a bundle (.zip).")
+    ],
+    by: ByOption = "operator",
+    reason: ReasonOption = "swap",
+) -> None:
+    """Let another model decide from the next bar on; the same command goes back to the first.
+
+    It must decide for the same symbols. Bars so far are streamed into it; every decision says which
+    model made it.
+
+    Example: [bold]tradingbot paper swap first v2 --reason "v2 passed its gates"[/bold]
+    """
+    from tradingbot.data.atomic import file_sha256
+    from tradingbot.runtime.session.folder import Request
+    from tradingbot.runtime.session.model import ModelReference
+
+    invocation = invocation_of(context)
+    folder = open_folder(invocation, name)
+    bundle = find_bundle(invocation, model)
+    reference = ModelReference(str(bundle), file_sha256(bundle))
+    from tradingbot.app.paper.running import ask_session
+
+    ask_session(invocation.workspace, folder, Request("swap", by, reason, model=reference))
+
+
+def open_folder(invocation: Invocation, name: str) -> SessionFolder:
+    """Find a session of the workspace."""
+    from tradingbot.runtime.session.folder import SessionFolder
+
+    return SessionFolder.open(invocation.workspace, name)

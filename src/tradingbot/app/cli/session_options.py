@@ -1,0 +1,102 @@
+"""Options of a session on paper: what they may be, made sure of before anything heavy is loaded."""
+
+from __future__ import annotations
+
+import os
+from decimal import Decimal
+from pathlib import Path
+
+from tradingbot.app.cli.invocation import Invocation
+from tradingbot.domain.errors import ConfigError, require_known
+
+
+def find_bundle(invocation: Invocation, reference: str) -> Path:
+    """Find a bundle without opening it.
+
+    Raises:
+        ConfigError: If there is none.
+    """
+    from tradingbot.serving.registry import ModelRegistry
+
+    path = Path(reference)
+    if path.suffix == ".zip":
+        if not path.is_file():
+            rule = "a bundle must exist"
+            raise ConfigError(rule, was="no file", where=reference, remedy="tradingbot export RUN")
+        return path.resolve()
+    registry = ModelRegistry(invocation.workspace)
+    return registry.bundle_path(registry.version(reference)).resolve()
+
+
+def require_source(broker: str, bars: str) -> None:
+    """Refuse a venue or a source of bars that is none, and keys that are not a paper account's.
+
+    Raises:
+        ConfigError: Naming what is offered.
+    """
+    require_known(broker, ["paper", "alpaca"], "--broker must be one that is offered")
+    kind, _, place = bars.partition(":")
+    if kind == "folder":
+        from tradingbot.data.sources.growing_folder import require_folder
+
+        require_folder(Path(place))
+    else:
+        rule = "--bars must be replay, alpaca or folder:PATH"
+        require_known(bars, ["replay", "alpaca"], rule)
+    if "alpaca" in (broker, bars):
+        from tradingbot.app.paper.access import require_access
+
+        require_access(os.environ)
+
+
+def require_apt(
+    broker: str,
+    bars: str,
+    of_replay: dict[str, object],
+    of_paper: dict[str, object],
+    adopt: str | None,
+) -> None:
+    """Refuse options that would not act.
+
+    Args:
+        broker: Of `--broker`.
+        bars: Of `--bars`.
+        of_replay: Option → value, of those that act on replayed bars alone.
+        of_paper: Option → value, of those that act at the built-in broker alone.
+        adopt: Of `--adopt`.
+
+    Raises:
+        ConfigError: Naming one.
+    """
+    if broker == "alpaca" and bars == "replay":
+        rule, remedy = "Alpaca's account trades now: bars must be live", "Use --bars alpaca"
+        raise ConfigError(rule, was="--bars replay", remedy=remedy)
+    for name, value in of_replay.items():
+        if value and bars != "replay":
+            raise ConfigError(f"{name} must stand with --bars replay", was=f"--bars {bars}")
+    for name, value in of_paper.items():
+        if value and broker != "paper":
+            raise ConfigError(f"{name} must stand with --broker paper", was=f"--broker {broker}")
+    if adopt is not None and broker == "paper":
+        rule = "--adopt must stand with a venue that others trade at"
+        raise ConfigError(rule, was="--broker paper", remedy="A new paper broker holds nothing")
+
+
+def ask_cash() -> Decimal:
+    """Ask how much money the account has: the symbols share it alike."""
+    from tradingbot.app.paper.access import open_alpaca
+
+    with open_alpaca((), os.environ) as broker:
+        return broker.account().cash_ccy
+
+
+def require_limits(given: dict[str, object]) -> None:
+    """Refuse limits of a session that are none.
+
+    Raises:
+        ConfigError: Naming the closest.
+    """
+    from tradingbot.domain.plain_values import read_record
+    from tradingbot.risk.limits import SessionLimits
+
+    read_record(SessionLimits, given, name="--limit")

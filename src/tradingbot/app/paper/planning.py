@@ -1,0 +1,185 @@
+"""A session before it begins: everything that it will be held to, decided once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import date
+from decimal import ROUND_DOWN, Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tradingbot.app.paper.bars import REPLAY, config_of, hours_of, open_bars
+from tradingbot.data.calendar import closing_day
+from tradingbot.data.sources.pacing import Clock
+from tradingbot.domain.errors import ConfigError, DataError
+from tradingbot.domain.exact_number import MAX_DECIMALS
+from tradingbot.domain.plain_values import read_record
+from tradingbot.features.inputs import MarketInputs
+from tradingbot.market.costs import CostProfile, cost_profile
+from tradingbot.market.params import ActionRules, SimulatorParams
+from tradingbot.risk.limits import (
+    SESSION_RISK,
+    WIDEST_ORDER_LIMITS,
+    WIDEST_SESSION_LIMITS,
+    RiskLimits,
+    SessionLimits,
+)
+from tradingbot.runtime.brokers.paper.broker import PaperOptions
+from tradingbot.runtime.session.bars import as_datetime
+from tradingbot.runtime.session.settings import SessionSettings
+from tradingbot.serving.served_model import ServedModel
+from tradingbot.training.config import TrainConfig
+
+DEFAULT_DAYS = 7
+"""Days before the last one that are replayed unless told otherwise."""
+
+
+@dataclass(frozen=True)
+class SessionRequest:
+    """What a person asks to be started."""
+
+    name: str
+    model: Path
+    """Bundle."""
+    dataset: str | None = None
+    start: date | None = None
+    end: date | None = None
+    limits: dict[str, object] | None = None
+    """Fields of `SessionLimits` that differ."""
+    is_unlimited: bool = False
+    """Judge by the rules of the symbols' own accounts alone, as a backtest does."""
+    authorised: tuple[str, ...] = ()
+    speed: float = 0.0
+    parts: int = 1
+    latency_s: float = 0.0
+    shadow: Path | None = None
+    broker: str = "paper"
+    """`paper` or `alpaca`."""
+    bars: str = "replay"
+    """`replay`, `alpaca` or `folder:PATH`."""
+    cash_ccy: Decimal | None = None
+    """Of the whole account; what the model's run had for each symbol by default."""
+
+
+def plan_session(
+    request: SessionRequest,
+    workspace: Path,
+    *,
+    clock: Clock = Clock(),  # noqa: B008 - frozen
+) -> SessionSettings:
+    """Decide everything that a session will be held to.
+
+    Raises:
+        UserError: If model, data, days or limits do not go together.
+    """
+    model = ServedModel.open(request.model)
+    manifest = model.manifest
+    config = config_of(workspace, manifest.run.id)
+    dataset = request.dataset or (None if config is None else config.dataset)
+    inputs, provenance, digest = open_bars(workspace, dataset, manifest.run.id)
+    rules = _rules_of(model, config, request.cash_ccy)
+    cash = len(model.symbols) * rules.account.initial_cash_ccy
+    order_limits, session_limits = _limits_of(request, model, rules)
+    shadow = None if request.shadow is None else ServedModel.open(request.shadow)
+    if shadow is not None and shadow.symbols != model.symbols:
+        rule = "a shadow must decide for the symbols of the model"
+        raise ConfigError(rule, was=", ".join(shadow.symbols[:5]), where=str(request.shadow))
+    settings = SessionSettings(
+        name=request.name,
+        model=str(request.model),
+        model_sha256=model.sha256,
+        run=manifest.run.id,
+        dataset=dataset,
+        data_sha256=digest,
+        first_bar=0,
+        stop_bar=None,
+        calendar=provenance.calendar,
+        timeframe=str(provenance.timeframe),
+        grid=str(provenance.grid.value),
+        rules=rules,
+        costs=_costs_of(config),
+        limits=order_limits,
+        session_limits=session_limits,
+        venue=PaperOptions(cash, request.parts, request.latency_s),
+        broker=request.broker,
+        bars=request.bars,
+        authorised=request.authorised,
+        speed=request.speed,
+        shadow=None if request.shadow is None else str(request.shadow),
+        shadow_sha256=None if shadow is None else shadow.sha256,
+    )
+    first, stop = _bar_numbers(settings, inputs, request, clock)
+    return replace(settings, first_bar=first, stop_bar=stop)
+
+
+def _bar_numbers(
+    settings: SessionSettings, inputs: MarketInputs, request: SessionRequest, clock: Clock
+) -> tuple[int, int | None]:
+    """Return the number of the first bar that is decided on, and the one after the last."""
+    if settings.bars == REPLAY:
+        return _period(inputs, request.start, request.end)
+    now, last = clock.now(), as_datetime(inputs.closed_at[-1])
+    return inputs.shape[0] + hours_of(settings, inputs, clock).count_closes(last, now), None
+
+
+def _costs_of(config: TrainConfig | None) -> CostProfile:
+    """Return the costs of the run, or the usual ones."""
+    if config is None:
+        return CostProfile()
+    return cost_profile(config.task.costs, config.task.cost_rates)
+
+
+def _rules_of(
+    model: ServedModel, config: TrainConfig | None, cash_ccy: Decimal | None
+) -> SimulatorParams:
+    """Return the rules of the run, or those of the bundle with the usual account."""
+    if config is not None:
+        rules = config.task.rules
+    else:
+        action = model.manifest.acting.action
+        rules = SimulatorParams(
+            limits=read_record(RiskLimits, action.limits, name="limits"),
+            action=read_record(ActionRules, action.rules, name="action"),
+        )
+    account = replace(rules.account, quantity_decimals=MAX_DECIMALS)
+    if cash_ccy is not None:
+        share = (cash_ccy / len(model.symbols)).quantize(Decimal("0.01"), ROUND_DOWN)
+        account = replace(account, initial_cash_ccy=float(share))
+    return replace(rules, account=account)
+
+
+def _limits_of(
+    request: SessionRequest, model: ServedModel, rules: SimulatorParams
+) -> tuple[RiskLimits, SessionLimits]:
+    if request.is_unlimited:
+        base, order_limits = WIDEST_SESSION_LIMITS, WIDEST_ORDER_LIMITS
+    else:
+        stored: dict[str, Any] = model.manifest.session_limits
+        base = read_record(SessionLimits, stored, name="session_limits")
+        order_limits = replace(
+            SESSION_RISK,
+            allow_short=rules.limits.allow_short,
+            max_stale_bars=rules.limits.max_stale_bars,
+        )
+    return order_limits, read_record(SessionLimits, request.limits or {}, name="limit", base=base)
+
+
+def _period(inputs: MarketInputs, start: date | None, end: date | None) -> tuple[int, int]:
+    """Return the number of the first bar that is decided on, and the one after the last."""
+    days = closing_day(inputs.closed_at)
+    stop = len(days)
+    if end is not None:
+        stop = int(np.searchsorted(days, np.datetime64(end, "D"), side="right"))
+    last = days[max(stop, 1) - 1]
+    wanted = np.datetime64(start, "D") if start else last - np.timedelta64(DEFAULT_DAYS, "D")
+    first = int(np.searchsorted(days, wanted))
+    if stop - first < 2:
+        raise DataError(
+            "the days of a session must hold a bar to decide at and one after it",
+            was=f"{start or wanted} … {end or last}",
+            where=f"{days[0]} … {days[-1]}",
+            remedy="Choose days that the data cover",
+        )
+    return first, stop
