@@ -143,7 +143,9 @@ def _rules_of(
             limits=read_record(RiskLimits, action.limits, name="limits"),
             action=read_record(ActionRules, action.rules, name="action"),
         )
-    account = replace(rules.account, quantity_decimals=MAX_DECIMALS)
+    # Alpaca sells whole shares short, and no fractions.
+    is_whole = cash_ccy is not None and rules.limits.allow_short
+    account = replace(rules.account, quantity_decimals=0 if is_whole else MAX_DECIMALS)
     if cash_ccy is not None:
         share = (cash_ccy / len(model.symbols)).quantize(Decimal("0.01"), ROUND_DOWN)
         account = replace(account, initial_cash_ccy=float(share))

@@ -86,8 +86,7 @@ def _begin(
     settings = folder.settings()
     is_live = settings.bars != REPLAY
     session.resume(now=clock.now() if is_live else None)
-    if session.bar is not None and settings.broker != "paper":
-        session.take_over(clock.now())  # the venue went on meanwhile
+    session.hear(clock.now())  # the venue went on meanwhile
     if adopted_by is not None:
         adopt(session, adopted_by, clock.now())
     require_positions(session)

@@ -16,7 +16,7 @@ import polars as pl
 from tradingbot.data.schema import BAR_COLUMNS, BAR_KEY
 from tradingbot.data.sources.files import FileImport, FileSource
 from tradingbot.data.sources.tables import FORMATS
-from tradingbot.domain.errors import ConfigError, UserError
+from tradingbot.domain.errors import ConfigError, DataError, UserError
 from tradingbot.domain.timeframe import BarGrid
 
 
@@ -33,7 +33,7 @@ class GrowingFolder:
     grid: BarGrid = BarGrid.SESSION
     calendar: str = "XNYS"
     problems: dict[str, str] = field(default_factory=dict, init=False)
-    """Name of a file that cannot be read → why; it is left out."""
+    """Name of a file that cannot be read → why; told once, and left out from then on."""
     _read: dict[str, pl.DataFrame] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
@@ -44,12 +44,20 @@ class GrowingFolder:
 
         Raises:
             ConfigError: If the folder is gone.
+            DataError: If a new file cannot be read; asked again, the others are returned.
         """
         require_folder(self.path)
+        n_problems = len(self.problems)
         for file in sorted(self.path.iterdir()):
             is_whole = file.name.lower().endswith(tuple(FORMATS)) and file.name[0] != "."
             if is_whole and file.name not in self._read and file.name not in self.problems:
                 self._take(file)
+        if len(self.problems) > n_problems:
+            name, reason = list(self.problems.items())[-1]
+            remedy = "Write bars again under another name; it is left out"
+            raise DataError(
+                "a file of bars must be readable", was=reason, where=name, remedy=remedy
+            )
         empty = pl.DataFrame(schema=BAR_COLUMNS)
         fresh = [bars.filter(pl.col("closed_at") > since) for bars in self._read.values()]
         self._read = {  # bars that were asked for once are not asked for again

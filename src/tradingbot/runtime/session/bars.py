@@ -50,6 +50,11 @@ class BarFeed(Protocol):
         """IANA name of the exchange's zone."""
         ...
 
+    @property
+    def problem(self) -> str | None:
+        """Why the next bars cannot be asked for at present; None where they can."""
+        ...
+
     def bars(self, after: int = -1) -> Iterator[MarketBar | None]:
         """Yield every bar whose number is larger; None as often as it is asked before one closes.
 
@@ -64,6 +69,8 @@ class BarFeed(Protocol):
 
 class DatasetBars:
     """A stored dataset, replayed: every bar up to one, as fast as they are asked for."""
+
+    problem: str | None = None
 
     def __init__(self, inputs: MarketInputs, *, stop: int | None = None, ends: bool = True) -> None:
         """Replay the bars before number `stop`; all by default.

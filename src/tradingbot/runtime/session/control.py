@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import datetime
 from decimal import Decimal
 
-from tradingbot.domain.errors import TradingError
+from tradingbot.domain.errors import BrokerUnavailableError, TradingError
 from tradingbot.domain.events.event import Event
 from tradingbot.domain.events.session import ActAudited, ModelLoaded
 from tradingbot.domain.events.trading import OrderDenied, OrderSubmitted, TradingStateChanged
@@ -37,6 +38,8 @@ def apply_request(
     elif request.act == "swap":
         swap(session, request, at)
     else:
+        with suppress(BrokerUnavailableError):  # what it did is read when the session goes on
+            session.hear(at)
         session.save(ActAudited(at, "stop", request.by, request.reason))
         return False
     return True

@@ -7,23 +7,20 @@ answer or a message that comes again leaves behind, the venue is asked and its a
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 
 from tradingbot.domain.errors import BrokerUnavailableError
 from tradingbot.domain.events.event import Event
-from tradingbot.domain.events.session import AlertLevel, AlertRaised
 from tradingbot.domain.events.trading import (
     FillBusted,
-    OrderAccepted,
     OrderCancelled,
     OrderExpired,
     OrderFilled,
     OrderRejected,
 )
 from tradingbot.domain.order import Order, OrderStatus
-from tradingbot.domain.order_intent import Side
 from tradingbot.domain.position import Fill
 from tradingbot.runtime.approval import Approval
 from tradingbot.runtime.breaker import record_answer, record_execution, record_overfill
@@ -34,6 +31,13 @@ from tradingbot.runtime.journal.failures import JournalUnavailableError
 from tradingbot.runtime.journal.journal import SessionJournal
 from tradingbot.runtime.order_book import BookAlert
 from tradingbot.runtime.reconcile import reconcile
+from tradingbot.runtime.session.desk_events import (
+    alert_of_drift,
+    alert_of_order,
+    answer_of,
+    drift_key,
+    reverse_fill,
+)
 
 _S = OrderStatus
 
@@ -78,13 +82,19 @@ class Desk:
             self.gate.book.book_fill(fill)
             self.holdings.book(fill)
 
-    def rebook(self, fills: Sequence[Fill]) -> tuple[Fill, ...]:
-        """Book fills that are journaled and that no saved state holds; return those of ours."""
+    def rebook(self, fills: Sequence[Fill], *, n_counted: int = 0) -> tuple[Fill, ...]:
+        """Book fills that are journaled and that the accounts do not hold; return those of ours.
+
+        Args:
+            fills: In order of booking.
+            n_counted: How many of them, the first ones, the saved breakers know.
+        """
         alerts = []
-        for fill in fills:
-            alerts += [(fill.client_order_id, each) for each in self.gate.book.book_fill(fill)]
+        for number, fill in enumerate(fills):
+            told = [(fill.client_order_id, each) for each in self.gate.book.book_fill(fill)]
+            alerts += told if number >= n_counted else []
             self.holdings.book(fill)
-        self._count(fills, alerts)
+        self._count(fills[n_counted:], alerts)
         return tuple(fill for fill in fills if fill.client_order_id in self.gate.book.orders)
 
     def settle(self, at: datetime, since: datetime) -> tuple[Fill, ...]:
@@ -121,18 +131,16 @@ class Desk:
         ends = [self._ending(book.orders[each], at) for each in open_before]
         fresh = [each for each in alerts if each not in self._told and each[1] in _ALARMING]
         self._told |= set(fresh)
-        drifted = [
-            each for each in found.drift.items() if (each[0], str(each[1])) not in self._told
-        ]
-        self._told |= {(symbol, str(units)) for symbol, units in drifted}
+        drifted = [each for each in found.drift.items() if drift_key(each) not in self._told]
+        self._told |= {drift_key(each) for each in drifted}
         self.record(
             *self._fill_events(new),
             *(FillBusted(each, at) for each in taken_back),
             *(each for each in ends if each is not None),
-            *(_alert(alert, identity, at) for identity, alert in fresh),
-            *(_drift_alert(symbol, units, at) for symbol, units in drifted),
+            *(alert_of_order(alert, identity, at) for identity, alert in fresh),
+            *(alert_of_drift(symbol, units, at) for symbol, units in drifted),
         )
-        booked = (*new, *(_reverse(each) for each in taken_back))
+        booked = (*new, *(reverse_fill(each) for each in taken_back))
         return tuple(fill for fill in booked if fill.client_order_id in book.orders)
 
     def send(self, approvals: Sequence[Approval], at: datetime, *, again: bool = False) -> None:
@@ -147,8 +155,7 @@ class Desk:
             BrokerUnavailableError: If it is so after a restart and the venue cannot be asked. In a
                 turn the order in doubt is looked up at the next one, and the rest is withdrawn.
         """
-        answers: list[Event] = []
-        is_away = False
+        answers, is_away = list[Event](), False
         for approval in approvals:
             try:
                 answer = self._send_one(approval, at, again=again)
@@ -167,18 +174,18 @@ class Desk:
         """Send an order; None where its outcome is not known yet, or it was sent before."""
         identity = approval.intent.client_order_id
         if again and self._look_up(identity):
-            return _answer_event(self.gate.book.orders[identity], at)
+            return answer_of(self.gate.book.orders[identity], at)
         if self.gate.book.orders[identity].status is not _S.APPROVED:
             return None
         self.gate.book.move(identity, _S.SUBMITTED)
         report = self.broker.submit(approval)
         if report.outcome is SubmitOutcome.UNKNOWN:
             is_known = self._look_up(identity)
-            return _answer_event(self.gate.book.orders[identity], at) if is_known else None
+            return answer_of(self.gate.book.orders[identity], at) if is_known else None
         order = self.gate.book.answer(identity, report)
         is_rejected = report.outcome is SubmitOutcome.REJECTED
         self.gate.breakers = record_answer(self.gate.breakers, rejected=is_rejected)
-        return _answer_event(order, at)
+        return answer_of(order, at)
 
     def withdraw_unsent(self, at: datetime) -> None:
         """Take back every approved order that was never sent."""
@@ -270,26 +277,3 @@ class _Settlement:
 
 
 _ALARMING = frozenset(BookAlert) - {BookAlert.LOOK_UP}
-
-
-def _reverse(fill: Fill) -> Fill:
-    """Return what undoes a fill in an account."""
-    side = Side.SELL if fill.side is Side.BUY else Side.BUY
-    return replace(fill, fill_id=f"{fill.fill_id}.busted", side=side, fee_ccy=-fill.fee_ccy)
-
-
-def _alert(alert: BookAlert, identity: str, at: datetime) -> AlertRaised:
-    level = AlertLevel.CRITICAL if alert is BookAlert.OVERFILL else AlertLevel.WARNING
-    return AlertRaised(at, level, alert.value.upper(), f"order {identity}: {alert.value}")
-
-
-def _drift_alert(symbol: str, units: Decimal, at: datetime) -> AlertRaised:
-    told = f"ours less the venue's: {units:+f} units"
-    return AlertRaised(at, AlertLevel.CRITICAL, "POSITION_DRIFT", told, symbol)
-
-
-def _answer_event(order: Order, at: datetime) -> Event:
-    who = (order.client_order_id, order.intent.symbol, at)
-    if order.status is _S.REJECTED:
-        return OrderRejected(*who, order.reason or "the venue gave no reason")
-    return OrderAccepted(*who, order.venue_order_id or "")

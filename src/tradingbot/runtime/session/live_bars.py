@@ -67,8 +67,7 @@ class LiveBars:
         self._asked_at: datetime | None = None  # and it answered
         self._tried_at: datetime | None = None
         self._failures = 0
-        self.problem: str | None = None
-        """Why the supplier could not be asked the last time; None where it answered."""
+        self._problem: str | None = None
 
     @property
     def symbols(self) -> tuple[str, ...]:
@@ -79,6 +78,11 @@ class LiveBars:
     def time_zone(self) -> str:
         """IANA name of the exchange's zone."""
         return self._history.time_zone
+
+    @property
+    def problem(self) -> str | None:
+        """Why the supplier could not be asked the last time; None where it answered."""
+        return self._problem
 
     def bars(self, after: int = -1) -> Iterator[MarketBar | None]:
         """Yield history, what was seen, and what closes; None while nothing does."""
@@ -140,9 +144,9 @@ class LiveBars:
         try:
             bars = self._supplier.fetch(self._last_close)
         except UserError as e:
-            self._failures, self.problem = min(self._failures + 1, 10), str(e)
+            self._failures, self._problem = min(self._failures + 1, 10), str(e)
             return
-        self._failures, self.problem, self._asked_at = 0, None, now
+        self._failures, self._problem, self._asked_at = 0, None, now
         known = frozenset(self.symbols)
         for row in bars.iter_rows(named=True):
             if row["symbol"] in known:

@@ -19,6 +19,7 @@ from tradingbot.runtime.session.session import TradingSession
 
 Ending = Literal["finished", "stopped"]
 VENUE_AWAY, VENUE_BACK = "VENUE_AWAY", "VENUE_BACK"
+BARS_AWAY, BARS_BACK = "BARS_AWAY", "BARS_BACK"
 _IDLE_S = 1.0
 _LONGEST_REST_S = 60.0
 
@@ -75,12 +76,15 @@ def run_session(session: TradingSession, folder: SessionFolder, pace: Pace) -> E
         folder: Whose requests are obeyed before every bar, and every second while none comes.
         pace: Time.
     """
-    last = -1 if session.bar is None else session.bar.number
+    last, problem = -1 if session.bar is None else session.bar.number, None
     for bar in session.source.bars(after=last):
         if bar is not None:
             pace.wait(bar)
         if not obey(session, folder, pace.clock.now):
             return "stopped"
+        if session.source.problem != problem:
+            problem = session.source.problem
+            _tell_of_bars(session, problem, pace.clock.now())
         if bar is None:
             pace.clock.sleep(_IDLE_S)
         elif not _take(session, folder, bar, pace):
@@ -89,6 +93,13 @@ def run_session(session: TradingSession, folder: SessionFolder, pace: Pace) -> E
             pace.told(bar)
     obey(session, folder, pace.clock.now)
     return "finished"
+
+
+def _tell_of_bars(session: TradingSession, problem: str | None, at: datetime) -> None:
+    level, code = AlertLevel.WARNING, BARS_AWAY
+    if problem is None:
+        level, code, problem = AlertLevel.INFO, BARS_BACK, "bars can be asked for again"
+    session.desk.record(AlertRaised(at, level, code, problem))
 
 
 def _take(session: TradingSession, folder: SessionFolder, bar: MarketBar, pace: Pace) -> bool:

@@ -65,7 +65,8 @@ def resume_turn(session: TradingSession, *, sends: bool, now: datetime | None) -
     session.changes = (decided_by, decided_by)
     if next_by is not None and next_by != decided_by:
         session.change_model(next_by)
-    session.unbooked = list(desk.rebook(fills[n_booked:]))
+    n_counted = int(kept.get("n_counted", n_booked)) - n_booked
+    session.unbooked = list(desk.rebook(fills[n_booked:], n_counted=n_counted))
     return True
 
 

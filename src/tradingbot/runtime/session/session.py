@@ -163,6 +163,15 @@ class TradingSession:
         assert self.bar is not None
         self.unbooked += self.desk.settle(now, self.bar.closed_at)
 
+    def hear(self, now: datetime) -> None:
+        """Take over what a venue with a market of its own did since the last bar.
+
+        Raises:
+            BrokerUnavailableError: If it cannot be asked.
+        """
+        if self._venue is None and self.account is not None:
+            self.take_over(now)
+
     def judge_one(self, intent: OrderIntent, now: datetime) -> Approval | OrderDenial:
         """Put one order that no decision asked for before the gate."""
         assert self.account is not None
@@ -269,5 +278,11 @@ class TradingSession:
         assert self.bar is not None
         saved = write_state(self.desk, self.bar, self.account, self.trading_state, action)
         decided_by, next_by = (as_plain_values(each) for each in self.changes)
-        models = {"model": decided_by, "next_model": next_by}
-        return replace(saved, account={**saved.account, **models})
+        more = {"model": decided_by, "next_model": next_by, "n_fills": self._count_booked()}
+        return replace(saved, account={**saved.account, **more})
+
+    def _count_booked(self) -> int:
+        """Return how many fills of the book the accounts hold; those that wait came last."""
+        waiting = {fill.fill_id for fill in self.unbooked}
+        fills = list(self.desk.gate.book.fills)
+        return next((k for k, each in enumerate(fills) if each in waiting), len(fills))

@@ -105,6 +105,6 @@ def write_state(
             "bar": bar.number,
             "fields": write_account(account),
             "action": action,
-            "n_fills": len(desk.gate.book.fills),
+            "n_counted": len(desk.gate.book.fills),
         },
     )

@@ -1,0 +1,48 @@
+"""Events that a desk writes of its orders: answers, alerts, and what undoes a fill."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from decimal import Decimal
+
+from tradingbot.domain.events.event import Event
+from tradingbot.domain.events.session import AlertLevel, AlertRaised
+from tradingbot.domain.events.trading import OrderAccepted, OrderRejected
+from tradingbot.domain.order import Order, OrderStatus
+from tradingbot.domain.order_intent import Side
+from tradingbot.domain.position import Fill
+from tradingbot.runtime.order_book import BookAlert
+
+_S = OrderStatus
+
+
+def reverse_fill(fill: Fill) -> Fill:
+    """Return what undoes a fill in an account."""
+    side = Side.SELL if fill.side is Side.BUY else Side.BUY
+    return replace(fill, fill_id=f"{fill.fill_id}.busted", side=side, fee_ccy=-fill.fee_ccy)
+
+
+def alert_of_order(alert: BookAlert, identity: str, at: datetime) -> AlertRaised:
+    """Return what is told of an order that did the unexpected."""
+    level = AlertLevel.CRITICAL if alert is BookAlert.OVERFILL else AlertLevel.WARNING
+    return AlertRaised(at, level, alert.value.upper(), f"order {identity}: {alert.value}")
+
+
+def drift_key(drift: tuple[str, Decimal]) -> tuple[str, str]:
+    """Return what a difference is known by: it is told once."""
+    return drift[0], str(drift[1])
+
+
+def alert_of_drift(symbol: str, units: Decimal, at: datetime) -> AlertRaised:
+    """Return what is told where the venue holds other units."""
+    told = f"ours less the venue's: {units:+f} units"
+    return AlertRaised(at, AlertLevel.CRITICAL, "POSITION_DRIFT", told, symbol)
+
+
+def answer_of(order: Order, at: datetime) -> Event:
+    """Return how a submit ended."""
+    who = (order.client_order_id, order.intent.symbol, at)
+    if order.status is _S.REJECTED:
+        return OrderRejected(*who, order.reason or "the venue gave no reason")
+    return OrderAccepted(*who, order.venue_order_id or "")
