@@ -12,12 +12,13 @@ import json
 import os
 import sys
 from datetime import date
+from decimal import Decimal
 from pathlib import Path
 
 from fakes.alpaca.fake import FakeAlpaca
 from fakes.alpaca.faults import FaultPlan
 from fakes.alpaca.market_hours import AlwaysOpen, NewYorkHours
-from fakes.alpaca.venue import VenueOptions
+from fakes.alpaca.venue import START_CASH, VenueOptions
 
 
 def main() -> None:
@@ -30,6 +31,7 @@ def main() -> None:
     parser.add_argument("--partial-share", type=float, default=0.1)
     parser.add_argument("--requests-per-minute", type=int, default=200, help="0: no limit")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--cash", type=Decimal, default=START_CASH)
     parser.add_argument("--hours", nargs=2, metavar=("FIRST", "LAST"), help="days of XNYS")
     args = parser.parse_args()
     hours = NewYorkHours(*map(date.fromisoformat, args.hours)) if args.hours else AlwaysOpen()
@@ -39,6 +41,7 @@ def main() -> None:
         partial_share=args.partial_share,
         seed=args.seed,
         hours=hours,
+        start_cash=args.cash,
     )
     keys = {os.environ["APCA_API_KEY_ID"]: os.environ["APCA_API_SECRET_KEY"]}
     plan = FaultPlan(requests_per_minute=args.requests_per_minute or None)

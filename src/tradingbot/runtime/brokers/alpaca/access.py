@@ -34,6 +34,8 @@ class AlpacaBrokerSettings:
     """Of these, how many only cancels and look-ups may use."""
     submit_attempts: int = 3
     """How often one order is sent at most, always with the same id."""
+    read_attempts: int = 3
+    """How often account, positions, orders and executions are asked for when answers are lost."""
     lookup_attempts: int = 6
     """Look-ups of an order whose answer was lost."""
     lookup_wait_s: float = 1.0
@@ -70,9 +72,10 @@ class AlpacaBrokerSettings:
         if not 0 <= self.reserved_for_cancels < self.requests_per_minute:
             rule = "reserved_for_cancels must leave requests for orders"
             raise ConfigError(rule, was=self.reserved_for_cancels)
-        if self.submit_attempts < 1 or self.lookup_attempts < 2:
-            rule = "an order is sent once or more, and looked up twice or more"
-            raise ConfigError(rule, was=f"{self.submit_attempts} and {self.lookup_attempts}")
+        if self.submit_attempts < 1 or self.lookup_attempts < 2 or self.read_attempts < 1:
+            rule = "an order is sent and the venue read once or more, and looked up twice or more"
+            was = f"{self.submit_attempts}, {self.read_attempts} and {self.lookup_attempts}"
+            raise ConfigError(rule, was=was)
 
     @property
     def is_local(self) -> bool:

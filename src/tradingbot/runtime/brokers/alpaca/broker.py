@@ -258,10 +258,16 @@ class AlpacaBroker:
         return self._stream.down_s
 
     def _ask(self, call: Callable[[], _Answer]) -> _Answer:
-        try:
-            return call()
-        except _FAILURES as e:
-            raise self._unavailable(e) from e
+        """Ask for something that asking does not change: a lost answer is asked for again."""
+        for left in reversed(range(self._settings.read_attempts)):
+            try:
+                return call()
+            except AnswerLostError as e:
+                if not left:
+                    raise self._unavailable(e) from e
+            except _FAILURES as e:
+                raise self._unavailable(e) from e
+        raise AssertionError("unreachable")
 
     def _read(self, call: Callable[[], _Body], read: Callable[[_Body], _Answer]) -> _Answer:
         answer = self._ask(call)
