@@ -164,7 +164,7 @@ def test_rule_at_its_limit_passes_and_beyond_it_denies(
     assert find_denial(RISK, limits, in_plain_numbers(view(**within))) is None
 
 
-def test_check_that_raises_denies_under_its_own_code() -> None:  # B23
+def test_B23_check_that_raises_denies_under_its_own_code() -> None:
     def fails(limits: SessionLimits, order: OrderView, *facts: Tensor) -> RiskVerdict:
         raise ZeroDivisionError("by nothing")
 
@@ -181,7 +181,7 @@ def test_critical_drawdown_lets_whole_positions_go_and_nothing_else() -> None:
     assert judged(view(-25.0, 50.0, drawdown_frac=0.19)) == Denial.NONE  # reducing is enough
 
 
-def test_order_waits_for_the_next_opening_unless_that_is_forbidden() -> None:  # B16
+def test_B16_order_waits_for_the_next_opening_unless_that_is_forbidden() -> None:
     assert judged(view(market_is_closed=1.0, seconds_to_close=math.inf)) == Denial.NONE
     assert judged(view(market_is_closed=1.0), SIZES[D.MARKET_CLOSED]) == D.MARKET_CLOSED
 

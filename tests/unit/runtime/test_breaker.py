@@ -97,7 +97,7 @@ def test_breaker_stays_tripped_through_restarts_until_a_person_arms_it(breaker: 
 
 
 @pytest.mark.parametrize("breaker", Breaker)
-def test_limits_are_not_loosened_while_a_breaker_is_tripped(breaker: Breaker) -> None:  # B24
+def test_B24_limits_are_not_loosened_while_a_breaker_is_tripped(breaker: Breaker) -> None:
     state, looser = tripped_states()[breaker], replace(LIMITS, max_daily_loss_frac=0.5)
     with pytest.raises(TradingError, match="must not be loosened while a breaker is tripped"):
         change_limits(state, LIMITS, looser, by="ada", reason="more", authorised=DESK)
@@ -122,7 +122,7 @@ def test_every_limit_knows_which_way_is_looser(name: str) -> None:
     assert list_loosened(changed, before) == (name,)
 
 
-def test_loss_trips_by_mark_gap_and_fee_in_the_same_tick_and_begins_anew_next_day() -> None:  # B21
+def test_B21_loss_trips_by_mark_gap_and_fee_in_the_same_tick_and_begins_anew_next_day() -> None:
     by_mark = marked("100", "98.000000001", "98", "120")
     assert by_mark.loss_frac == pytest.approx(0.02)
     assert Breaker.DAILY_LOSS in list_tripped(by_mark, LIMITS)

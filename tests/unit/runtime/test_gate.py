@@ -377,7 +377,7 @@ def test_every_code_has_a_case() -> None:
 
 
 @pytest.mark.parametrize("name", [f.name for f in fields(OrderContext) if f.name != "at"])
-def test_what_is_not_known_is_denied(name: str) -> None:  # B23
+def test_B23_what_is_not_known_is_denied(name: str) -> None:
     for unknown in (None, math.nan):
         if unknown is not None and name in ("account", "asset", "held_values_ccy"):
             continue
@@ -388,7 +388,7 @@ def test_what_is_not_known_is_denied(name: str) -> None:  # B23
 
 
 @pytest.mark.parametrize("name", [each.name for each in fields(SessionLimits)])
-def test_limit_that_is_no_number_denies_everything(name: str) -> None:  # B23
+def test_B23_limit_that_is_no_number_denies_everything(name: str) -> None:
     for wrong in (None, math.nan):
         broken = replace(LIMITS)
         object.__setattr__(broken, name, wrong)
@@ -423,7 +423,7 @@ def test_two_sales_do_not_sell_what_is_held_once() -> None:
     assert again.code is Denial.SHORT_NOT_ALLOWED
 
 
-def test_same_content_within_the_window_is_a_duplicate_whatever_its_id() -> None:  # B20
+def test_B20_same_content_within_the_window_is_a_duplicate_whatever_its_id() -> None:
     gate = quiet_gate()
     soon, later = AT + timedelta(seconds=5), AT + timedelta(seconds=5.1)
     assert isinstance(gate.judge(wanted(0), known()), Approval)
@@ -434,7 +434,7 @@ def test_same_content_within_the_window_is_a_duplicate_whatever_its_id() -> None
     assert isinstance(gate.judge(wanted(1), known(later)), Approval)
 
 
-def test_order_cut_into_parts_is_held_by_the_sum_of_the_window() -> None:  # B18
+def test_B18_order_cut_into_parts_is_held_by_the_sum_of_the_window() -> None:
     gate = quiet_gate(
         session_limits=limits(max_window_frac=0.05, max_open_order_frac=9.0),
         limits=replace(SESSION_RISK, max_position_frac=1.0),
@@ -450,7 +450,7 @@ def test_order_cut_into_parts_is_held_by_the_sum_of_the_window() -> None:  # B18
     assert {each.code for each in denied} == {D.NOTIONAL_WINDOW}
 
 
-def test_flood_of_orders_is_throttled_and_then_disabled_for_good() -> None:  # B19
+def test_B19_flood_of_orders_is_throttled_and_then_disabled_for_good() -> None:
     gate = quiet_gate(
         session_limits=limits(message_burst=20, max_throttled=50, max_open_order_frac=9.0),
         limits=replace(SESSION_RISK, max_position_frac=1.0, min_trade_ccy=0.0),
@@ -469,7 +469,7 @@ def test_flood_of_orders_is_throttled_and_then_disabled_for_good() -> None:  # B
     assert denial.code is D.REPEATED_EXECUTION
 
 
-def test_kill_switch_voids_what_was_approved_and_not_sent() -> None:  # B22
+def test_B22_kill_switch_voids_what_was_approved_and_not_sent() -> None:
     gate = quiet_gate()
     approved = gate.judge(wanted(0), known())
     assert isinstance(approved, Approval)
@@ -523,3 +523,25 @@ def test_judging_takes_well_under_a_millisecond() -> None:
 
 def test_equity_of_the_fixture_is_the_start_of_the_day() -> None:
     assert quiet_gate().breakers.start_ccy == EQUITY
+
+
+@pytest.mark.parametrize("units", ["0", "-1", "1e-12", "NaN"])
+def test_B17_units_that_cannot_be_are_no_intent(units: str) -> None:
+    with pytest.raises(TradingError, match="quantity_units"):
+        wanted(units=units)
+
+
+@pytest.mark.parametrize(
+    ("fields_", "code"),
+    [
+        ({"units": "1e12"}, {D.MAX_QUANTITY}),
+        ({"order_type": OrderType.LIMIT, "limit_price": Decimal("100.001")}, {D.PRICE_TICK}),
+    ],
+)
+def test_B17_units_and_prices_that_no_venue_takes_are_denied(
+    fields_: dict[str, Any], code: set[SessionDenial]
+) -> None:
+    denial = quiet_gate().judge(wanted(**fields_), known())
+
+    assert isinstance(denial, OrderDenial)
+    assert denial.code in code

@@ -34,7 +34,7 @@ def test_fills_count_once_and_cash_is_exact() -> None:
         held.book(replace(bought, price=Decimal(5)))
 
 
-def test_busted_trade_restates_profit_and_cash() -> None:  # B28
+def test_B28_busted_trade_restates_profit_and_cash() -> None:
     held, never = Holdings(CASH), Holdings(CASH)
     for each in (execution("1", "10", "100"), execution("2", "-4", "1"), execution("3", "2", "90")):
         held.book(each)
@@ -45,7 +45,7 @@ def test_busted_trade_restates_profit_and_cash() -> None:  # B28
     assert (held.cash_ccy, held.positions) == (never.cash_ccy, never.positions)
 
 
-def test_split_overnight_rebases_the_entry_and_keeps_the_cost() -> None:  # B27
+def test_B27_split_overnight_rebases_the_entry_and_keeps_the_cost() -> None:
     held = Holdings(CASH)
     held.book(execution("1", "10", "100"))
     held.split(StockSplit("SPY", 4, 1))
@@ -63,7 +63,7 @@ def test_split_overnight_rebases_the_entry_and_keeps_the_cost() -> None:  # B27
         StockSplit("SPY", 0, 1)
 
 
-def test_drift_names_every_symbol_that_differs() -> None:  # B14
+def test_B14_drift_names_every_symbol_that_differs() -> None:
     held = Holdings(CASH)
     held.book(execution("1", "10", "100"))
     held.book(execution("2", "5", "10", symbol="QQQ"))

@@ -64,7 +64,7 @@ def at_venue(
 
 
 @pytest.mark.parametrize("end", [K.CANCELLED, K.EXPIRED])
-def test_partial_fill_then_end_keeps_the_fill_and_releases_the_rest(end: UpdateKind) -> None:  # B07
+def test_B07_partial_fill_then_end_keeps_the_fill_and_releases_the_rest(end: UpdateKind) -> None:
     book, order_id = book_with()
     book.apply(update(K.FILLED, order_id, execution(book, order_id, "4")))
     assert book.working_units("SPY", Side.BUY) == 6
@@ -77,7 +77,7 @@ def test_partial_fill_then_end_keeps_the_fill_and_releases_the_rest(end: UpdateK
     assert not list(book.working())
 
 
-def test_reports_twice_and_in_any_order_end_in_the_same_state() -> None:  # B08
+def test_B08_reports_twice_and_in_any_order_end_in_the_same_state() -> None:
     ends = set()
     for order_of_events in permutations(range(4)):
         book, order_id = book_with(S.SUBMITTED)
@@ -95,7 +95,7 @@ def test_reports_twice_and_in_any_order_end_in_the_same_state() -> None:  # B08
     assert ends == {(S.CANCELLED, Decimal(9), "v1", 2)}
 
 
-def test_end_that_is_told_before_its_fills_is_not_believed() -> None:  # B08
+def test_B08_end_that_is_told_before_its_fills_is_not_believed() -> None:
     book, order_id = book_with()
     ended = replace(update(K.CANCELLED, order_id), filled_units=Decimal(4))
 
@@ -114,7 +114,7 @@ def test_fill_before_the_acknowledgement_counts_and_the_acknowledgement_changes_
     assert book.orders[order_id].status is S.FILLED
 
 
-def test_late_fill_after_a_cancel_is_booked_and_told() -> None:  # B09
+def test_B09_late_fill_after_a_cancel_is_booked_and_told() -> None:
     book, order_id = book_with(S.PENDING_CANCEL)
     book.apply(update(K.CANCELLED, order_id))
 
@@ -124,7 +124,7 @@ def test_late_fill_after_a_cancel_is_booked_and_told() -> None:  # B09
 
 
 @pytest.mark.parametrize("before", ["0", "8", "10"])
-def test_overfill_is_booked_and_told_and_ends_the_order(before: str) -> None:  # B10
+def test_B10_overfill_is_booked_and_told_and_ends_the_order(before: str) -> None:
     book, order_id = book_with()
     if before != "0":
         book.apply(update(K.FILLED, order_id, execution(book, order_id, before, "f0")))
@@ -137,7 +137,7 @@ def test_overfill_is_booked_and_told_and_ends_the_order(before: str) -> None:  #
     assert book.working_units("SPY", Side.BUY) == 0
 
 
-def test_report_that_is_not_understood_asks_for_a_lookup() -> None:  # B11
+def test_B11_report_that_is_not_understood_asks_for_a_lookup() -> None:
     book, order_id = book_with()
     before = book.orders[order_id]
 
@@ -146,7 +146,7 @@ def test_report_that_is_not_understood_asks_for_a_lookup() -> None:  # B11
     assert book.orders[order_id] == replace(before, venue_order_id="v1")
 
 
-def test_fills_and_orders_of_others_are_kept_as_external() -> None:  # B15
+def test_B15_fills_and_orders_of_others_are_kept_as_external() -> None:
     book, order_id = book_with()
     manual = Fill("m1", "by hand", "QQQ", Side.BUY, Decimal(1), Decimal(5), AT)
     wrong_side = replace(execution(book, order_id, "1", "m2"), side=Side.SELL)
@@ -174,7 +174,7 @@ def test_two_fills_with_one_id_that_differ_are_refused() -> None:
         book.book_fill(execution(book, order_id, "3"))
 
 
-def test_lost_answer_leaves_the_order_open_until_a_lookup() -> None:  # B01, B02
+def test_B01_B02_lost_answer_leaves_the_order_open_until_a_lookup() -> None:
     book, order_id = book_with(S.SUBMITTED)
     book.answer(order_id, SubmitReport(SubmitOutcome.UNKNOWN, reason="504"))
     assert book.count_unanswered("SPY") == 1
@@ -186,7 +186,7 @@ def test_lost_answer_leaves_the_order_open_until_a_lookup() -> None:  # B01, B02
     assert book.orders[order_id].status is S.ACCEPTED
 
 
-def test_process_that_died_before_it_wrote_that_it_sent_finds_its_order() -> None:  # B13
+def test_B13_process_that_died_before_it_wrote_that_it_sent_finds_its_order() -> None:
     for reports in ("fill", "lookup", "answer"):
         book, order_id = book_with(S.APPROVED)
         if reports == "fill":
@@ -223,7 +223,7 @@ def test_lookup_ends_an_order_with_its_fills(status: OrderStatus) -> None:
     assert book.orders[order_id].status is expected
 
 
-def test_quantity_that_a_split_changed_is_taken_over() -> None:  # B27
+def test_B27_quantity_that_a_split_changed_is_taken_over() -> None:
     book, order_id = book_with()
     found = at_venue(book, order_id, "0", S.ACCEPTED, quantity_units=Decimal(40))
 
@@ -232,7 +232,7 @@ def test_quantity_that_a_split_changed_is_taken_over() -> None:  # B27
     assert book.orders[order_id].client_order_id == order_id
 
 
-def test_busted_fill_is_taken_back_before_or_after_it_came() -> None:  # B28
+def test_B28_busted_fill_is_taken_back_before_or_after_it_came() -> None:
     book, order_id = book_with()
     taken, kept = execution(book, order_id, "6", "f1"), execution(book, order_id, "4", "f2")
     for each in (taken, kept):
@@ -261,7 +261,7 @@ def test_bust_of_the_only_part_leaves_the_order_working() -> None:
     assert book.working_units("SPY", Side.BUY) == 10
 
 
-def test_refused_cancel_leaves_the_order_as_the_venue_has_it() -> None:  # B30
+def test_B30_refused_cancel_leaves_the_order_as_the_venue_has_it() -> None:
     book, order_id = book_with(S.PENDING_CANCEL)
     book.apply(update(K.ACCEPTED, order_id))  # late: the cancel is still under way
     assert book.orders[order_id].status is S.PENDING_CANCEL
@@ -281,7 +281,7 @@ def test_rest_that_is_rejected_after_a_fill_counts_as_cancelled() -> None:
     assert book.orders[order_id].status is S.CANCELLED
 
 
-def test_approved_order_that_is_not_sent_is_withdrawn() -> None:  # B22
+def test_B22_approved_order_that_is_not_sent_is_withdrawn() -> None:
     book, order_id = book_with(S.APPROVED)
     assert book.working_units("SPY", Side.BUY) == 10
     book.move(order_id, S.CANCELLED, reason="kill switch")

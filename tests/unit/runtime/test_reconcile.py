@@ -33,7 +33,7 @@ def session() -> tuple[OrderBook, Holdings, TrueVenue, str]:
 Session = tuple[OrderBook, Holdings, TrueVenue, str]
 
 
-def test_order_whose_answer_was_lost_is_found_with_its_fills(session: Session) -> None:  # B02, B08
+def test_B02_B08_order_whose_answer_was_lost_is_found_with_its_fills(session: Session) -> None:
     book, held, venue, order_id = session
     venue.execute(order_id, Decimal(4))
 
@@ -42,7 +42,7 @@ def test_order_whose_answer_was_lost_is_found_with_its_fills(session: Session) -
     assert held.units("SPY") == 4
 
 
-def test_order_that_never_arrived_is_listed_and_not_sent(session: Session) -> None:  # B01, B13
+def test_B01_B13_order_that_never_arrived_is_listed_and_not_sent(session: Session) -> None:
     book, held, _, order_id = session
     empty = TrueVenue()
 
@@ -54,7 +54,7 @@ def test_order_that_never_arrived_is_listed_and_not_sent(session: Session) -> No
     assert empty.orders == {}
 
 
-def test_trade_by_hand_is_adopted_and_told(session: Session) -> None:  # B15
+def test_B15_trade_by_hand_is_adopted_and_told(session: Session) -> None:
     book, held, venue, _ = session
     venue.trade_by_hand("QQQ", Decimal(-3))
 
@@ -64,7 +64,7 @@ def test_trade_by_hand_is_adopted_and_told(session: Session) -> None:  # B15
     assert found.drift == {}
 
 
-def test_units_without_a_fill_are_drift(session: Session) -> None:  # B14
+def test_B14_units_without_a_fill_are_drift(session: Session) -> None:
     book, held, venue, _ = session
     venue.held["IWM"] = Decimal(7)
 
@@ -83,7 +83,7 @@ def test_open_order_of_others_is_external(session: Session) -> None:
     assert reconcile(book, held, venue, AT).external == [theirs]
 
 
-def test_bust_whose_message_was_lost_is_found(session: Session) -> None:  # B28
+def test_B28_bust_whose_message_was_lost_is_found(session: Session) -> None:
     book, held, venue, order_id = session
     venue.execute(order_id, Decimal(10))
     reconcile(book, held, venue, AT)
@@ -96,7 +96,7 @@ def test_bust_whose_message_was_lost_is_found(session: Session) -> None:  # B28
 
 
 @pytest.mark.parametrize("question", ["fills", "find_order", "open_orders", "positions"])
-def test_venue_that_cannot_be_asked_is_not_guessed(session: Session, question: str) -> None:  # B14
+def test_B14_venue_that_cannot_be_asked_is_not_guessed(session: Session, question: str) -> None:
     book, held, venue, order_id = session
 
     def down(*_: object) -> None:

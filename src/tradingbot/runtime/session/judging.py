@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -15,7 +15,7 @@ from tradingbot.market.account import Account
 from tradingbot.market.advance import SentOrder
 from tradingbot.risk.gate import OrderDenial
 from tradingbot.runtime.approval import Approval
-from tradingbot.runtime.brokers.protocol import BrokerAccount
+from tradingbot.runtime.brokers.protocol import BrokerAccount, BrokerAsset
 from tradingbot.runtime.gate import OrderContext
 from tradingbot.runtime.session.decision import Proposal
 from tradingbot.runtime.session.desk import Desk
@@ -47,10 +47,15 @@ class VenueFacts:
     clock_skew_s: float
     drift_units: float
     """Largest distance of a position from ours."""
+    assets: Mapping[str, BrokerAsset]
+    """Of the symbols that are asked for."""
 
 
-def ask_venue(desk: Desk, now: datetime) -> VenueFacts:
-    """Ask for money, hours and positions.
+def ask_venue(desk: Desk, now: datetime, symbols: Iterable[str]) -> VenueFacts:
+    """Ask for money, hours, positions, and what is allowed with some symbols.
+
+    All of it before the first order is judged: an order that the gate approved counts, so that a
+    venue which stops answering halfway would leave some that are not sent.
 
     Raises:
         BrokerUnavailableError: If the venue cannot be asked.
@@ -63,7 +68,14 @@ def ask_venue(desk: Desk, now: datetime) -> VenueFacts:
         (clock.next_close - clock.now).total_seconds(),
         (now - clock.now).total_seconds(),
         max((abs(float(units)) for units in drift.values()), default=0.0),
+        {symbol: broker.asset(symbol) for symbol in symbols},
     )
+
+
+def find_wanted(symbols: Sequence[str], sent: SentOrder) -> list[str]:
+    """Return the symbols with an order that the gate must judge."""
+    is_wanted = (sent.order != 0.0) & (sent.denial == int(Denial.NONE))
+    return [symbol for symbol, wanted in zip(symbols, is_wanted.tolist(), strict=True) if wanted]
 
 
 def judge_orders(
@@ -168,7 +180,7 @@ def _context(
         seconds_to_close=venue.seconds_to_close,
         correlated_exposure_frac=_correlated(lane, intent, mark, money[1], values, market),
         account=venue.account,
-        asset=desk.broker.asset(intent.symbol),
+        asset=venue.assets[intent.symbol],
         disconnected_s=desk.broker.disconnected_s(),
         clock_skew_s=venue.clock_skew_s,
         position_drift_units=venue.drift_units,

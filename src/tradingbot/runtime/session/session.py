@@ -37,6 +37,7 @@ from tradingbot.runtime.session.facts import MarketFacts
 from tradingbot.runtime.session.judging import (
     JudgedOrders,
     ask_venue,
+    find_wanted,
     judge_order,
     judge_orders,
 )
@@ -176,7 +177,7 @@ class TradingSession:
         """Put one order that no decision asked for before the gate."""
         assert self.account is not None
         lane = self.symbols.index(intent.symbol)
-        facts = (self.facts, ask_venue(self.desk, now))
+        facts = (self.facts, ask_venue(self.desk, now, [intent.symbol]))
         return judge_order(self.desk, lane, intent, self.symbols, self.account, facts)
 
     @property
@@ -268,8 +269,9 @@ class TradingSession:
     def judge(self, bar: MarketBar, proposal: Proposal, now: datetime) -> JudgedOrders:
         """Put what is wanted at a bar before the gate."""
         assert self.account is not None
-        facts = (self.facts, ask_venue(self.desk, now))
         sent = self.decider.order(self.account, proposal.action)
+        wanted = find_wanted(self.symbols, sent)
+        facts = (self.facts, ask_venue(self.desk, now, wanted))
         model = (self.model.sha256, self.symbols)
         return judge_orders(self.desk, model, bar.closed_at, self.account, sent, proposal, facts)
 

@@ -149,7 +149,7 @@ def test_session_at_the_paper_broker_is_the_backtest_to_the_last_bit(
     assert broker.open_orders() == ()
 
 
-def test_venue_keeps_everything_when_the_trader_is_killed(tmp_path: Path) -> None:  # B13
+def test_B13_venue_keeps_everything_when_the_trader_is_killed(tmp_path: Path) -> None:
     code = """
 import os, sys, signal
 from pathlib import Path

@@ -10,17 +10,20 @@ from unittest import mock
 import pytest
 
 from fixtures import replayed_sessions
-from fixtures.replayed_sessions import FIRST, NAME, market, open_session
-from tradingbot.domain.errors import TradingError
-from tradingbot.domain.events.session import SessionStateSaved
+from fixtures.replayed_sessions import FIRST, NAME, market, model, open_session
+from tradingbot.domain.errors import BrokerUnavailableError, TradingError
+from tradingbot.domain.events.session import AlertRaised, SessionStateSaved
+from tradingbot.domain.events.trading import TradingStateChanged
 from tradingbot.domain.order import OrderStatus
 from tradingbot.risk.limits import WIDEST_SESSION_LIMITS
 from tradingbot.runtime.journal.failures import JournalUnavailableError
 from tradingbot.runtime.journal.journal import SessionJournal
-from tradingbot.runtime.session.control import kill
+from tradingbot.runtime.session.control import kill, swap
 from tradingbot.runtime.session.folder import Request
 from tradingbot.runtime.session.loop import require_positions
+from tradingbot.runtime.session.model import ModelReference
 from tradingbot.runtime.session.verification import verify_day
+from tradingbot.serving.served_model import ServedModel
 
 STOP = FIRST + 6
 
@@ -96,7 +99,7 @@ def test_B12_nothing_is_opened_while_the_venue_is_not_heard(tmp_path: Path) -> N
     assert {(order.reason or "").split(":")[0] for order in orders} == {"BROKER_DISCONNECTED"}
 
 
-def test_B20_positions_that_differ_stop_a_session(tmp_path: Path) -> None:
+def test_B14_positions_that_differ_stop_a_session(tmp_path: Path) -> None:
     opened = open_session(tmp_path, stop=STOP).run()
     require_positions(opened.session)
     opened.session.desk.holdings.positions.clear()
@@ -156,3 +159,103 @@ def test_fills_journaled_before_a_kill_reach_the_accounts_after_it(tmp_path: Pat
     again.run().close()
 
     assert again.session.equity_ccy == whole.session.equity_ccy
+
+
+def away(*_: object) -> None:
+    raise BrokerUnavailableError("the venue must answer", was="nothing")
+
+
+def test_B22_kill_halts_where_the_venue_cannot_be_told(tmp_path: Path) -> None:
+    opened = open_session(tmp_path, stop=STOP).run(until=FIRST + 2)
+    assert opened.broker.open_orders()
+    at = opened.session.bar.closed_at
+    request = Request("kill", "ada", "drill")
+    with mock.patch.object(type(opened.broker), "open_orders", away):
+        with pytest.raises(BrokerUnavailableError):
+            kill(opened.session, request, at)
+        assert opened.session.trading_state.value == "halted"
+
+    kill(opened.session, request, at)  # asked again, it cancels
+    assert opened.broker.open_orders() == ()
+    changes = opened.journal.events(NAME, TradingStateChanged)
+    assert len(changes) == 1  # halted once
+    opened.close()
+
+
+def test_B22_kill_halts_where_the_journal_cannot_be_written(tmp_path: Path) -> None:
+    opened = open_session(tmp_path, stop=STOP).run(until=FIRST + 2)
+    gone = JournalUnavailableError("journal must confirm", was="no")
+    with mock.patch.object(SessionJournal, "record", side_effect=gone):
+        kill(opened.session, Request("kill", "ada", "drill"), opened.session.bar.closed_at)
+
+    assert opened.session.trading_state.value == "halted"
+    assert opened.broker.open_orders() == ()
+    opened.close()
+
+
+@pytest.mark.parametrize("question", ["positions", "fills", "account", "asset"])
+def test_B05_bar_is_taken_again_after_the_venue_was_away(tmp_path: Path, question: str) -> None:
+    folders = [tmp_path / name for name in ("whole", "away")]
+    for folder in folders:
+        folder.mkdir()
+    whole = open_session(folders[0], stop=STOP).run()
+    whole.close()
+    opened = open_session(folders[1], stop=STOP).run(until=FIRST + 2)
+    bar = next(iter(opened.session.source.bars(after=FIRST + 1)))
+    with mock.patch.object(type(opened.broker), question, away):
+        for _ in range(2):
+            with pytest.raises(BrokerUnavailableError):
+                opened.session.take(bar, bar.closed_at)
+    opened.session.take(bar, bar.closed_at)
+    opened.run()
+
+    assert opened.session.equity_ccy == whole.session.equity_ccy
+    assert opened.session.equity_ccy != 0.0
+    opened.close()
+
+
+def test_B14_units_that_differ_in_session_stop_opening_and_are_told(tmp_path: Path) -> None:
+    limits = replace(WIDEST_SESSION_LIMITS, max_drift_units=0.5)
+    opened = open_session(tmp_path, stop=STOP, session_limits=limits).run(until=FIRST + 2)
+    held = opened.broker.positions()
+    more = {symbol: units + 3 for symbol, units in held.items()}
+    with mock.patch.object(type(opened.broker), "positions", return_value=more):
+        opened.run(until=FIRST + 3)
+    alerts = opened.journal.events(NAME, AlertRaised)
+    last = max(order.intent.decided_at for order in opened.journal.orders(NAME))
+    orders = [each for each in opened.journal.orders(NAME) if each.intent.decided_at == last]
+    opened.close()
+
+    assert held
+    assert {alert.symbol for alert in alerts if alert.code == "POSITION_DRIFT"} == set(held)
+    assert any("POSITION_DRIFT" in (order.reason or "") for order in orders)
+
+
+def test_B13_model_changes_between_bars_and_after_a_kill(tmp_path: Path) -> None:
+    other = replayed_sessions.second_bundle()
+    reference = ModelReference(str(other), ServedModel.open(other).sha256)
+
+    def opened_again() -> replayed_sessions.OpenSession:
+        again = open_session(tmp_path, stop=STOP)
+        again.session.models = lambda each: ServedModel.open(Path(each.path), sha256=each.sha256)
+        return again
+
+    opened = opened_again().run(until=FIRST + 2)
+    request = Request("swap", "ada", "better", model=reference)
+    swap(opened.session, request, opened.session.bar.closed_at)
+    opened.close()  # killed between the swap and the next bar
+    again = opened_again()
+    again.session.resume()
+    assert again.session.model.sha256 == reference.sha256
+    again.run()
+    decisions = again.journal.decisions(NAME)
+    again.close()
+    models = [event.model for event in decisions]
+    day = decisions[-1].decided_at.date()
+    proof = opened_again()
+    proved = verify_day(proof.session, day)
+    proof.close()
+
+    assert set(models[: 2 * 3]) == {model().sha256}
+    assert set(models[2 * 3 :]) == {reference.sha256}
+    assert proved.difference is None
