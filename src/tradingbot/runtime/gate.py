@@ -90,6 +90,8 @@ class SessionGate:
     session_limits: SessionLimits | None = field(default_factory=SessionLimits)
     prices: dict[str, float] = field(default_factory=dict)
     """Client order id → price at which it was judged; the journal gives it back at a restart."""
+    _values: dict[str, tuple[Order, float]] = field(default_factory=dict, init=False, repr=False)
+    """Client order id → order as it was when its open value was computed: many wait at once."""
 
     def judge(self, intent: OrderIntent, known: OrderContext) -> Approval | OrderDenial:
         """Approve an intent, or say which rule denies it.
@@ -171,6 +173,12 @@ class SessionGate:
         return facts, _number(known.cash_ccy) - buys
 
     def _open_value(self, order: Order) -> float:
+        kept = self._values.get(order.client_order_id)
+        if kept is None or kept[0] is not order:
+            kept = self._values[order.client_order_id] = order, self._value_of(order)
+        return kept[1]
+
+    def _value_of(self, order: Order) -> float:
         price = self.prices.get(order.client_order_id)
         if price is None:  # adopted, or from the journal: its own limit, else unknown
             price = _number(order.intent.limit_price)
