@@ -14,7 +14,11 @@ from tradingbot.learning.pretraining.config import AuxiliaryLossConfig
 from tradingbot.learning.shaping.config import ShapingConfig
 
 _LATER_TASK = ("cost_rates", "reward_weights", "reward_options")
-_LATER_GUARDS = ("goal_success", "one_option", "one_option_critical")
+_LATER_GUARDS = (
+    *("goal_success", "one_option", "one_option_critical", "intrinsic_share"),
+    *("intrinsic_share_critical", "one_objective", "distinct_actions", "executed_gap"),
+    "violations",
+)
 LATER_SETTINGS: Mapping[str, object] = {
     **{key: {} for key in ("plugins", "environment", *(f"task.{each}" for each in _LATER_TASK))},
     "features": "default",

@@ -1,7 +1,8 @@
 """Every rule of the flight recorder, the gravest first."""
 
 from tradingbot.learning.guards.detector import Detector
-from tradingbot.learning.guards.detectors import activity, aims, exploration, progress, stability
+from tradingbot.learning.guards.detectors import activity, aims, exploration, incentives
+from tradingbot.learning.guards.detectors import progress, stability
 
 RULES: tuple[Detector, ...] = (
     *(stability.NotFinite(), stability.RewardExplodes(), stability.GradientExplodes()),
@@ -10,4 +11,6 @@ RULES: tuple[Detector, ...] = (
     *(exploration.EntropyFalls(), activity.FewTrades(), stability.OneTerm()),
     *(aims.OneOption(), aims.GoalsMissed()),
     *(progress.PopulationCollapsed(), progress.ActorsLag(), progress.CurriculumStuck()),
+    *(incentives.IntrinsicDominates(), incentives.OneObjective()),
+    *(activity.FewActions(), activity.ExecutionGap()),
 )

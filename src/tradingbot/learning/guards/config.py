@@ -146,6 +146,21 @@ class GuardConfig:
     result for all is critical."""
     stuck_episodes: int = bounded(1_000, ">= 1")
     """Episodes in one stage of a curriculum after which an agent counts as stuck."""
+    intrinsic_share: float = bounded(0.15, "[0, 1]")
+    """Share of curiosity's bonus in what an agent is paid in an update that is a warning …"""
+    intrinsic_share_critical: float = bounded(0.50, "[0, 1]")
+    """… and critical. (The bonus is held to 10 % of all that was paid since training began.)"""
+    one_objective: float = bounded(0.59, "[0, 1]")
+    """Mean weight of one objective, for `term_patience` updates in a row; 0.6 is the most it may
+    be."""
+    distinct_actions: float = bounded(0.0, "[0, inf)")
+    """Different actions in 120 steps of an environment, on the mean, below which there is a
+    warning; 0 does not ask, the plan's is 4."""
+    executed_gap: float = bounded(1.0, "[0, 1]")
+    """Total variation between codes that are chosen and executed; 1 does not ask, the plan's is
+    0.15."""
+    violations: float = bounded(1.0, "[0, 1]")
+    """Share of chosen codes that are not executed; 1 does not ask, the plan's is 0.05."""
     interventions: InterventionConfig = field(default_factory=InterventionConfig)
 
     def __post_init__(self) -> None:
@@ -158,7 +173,7 @@ class GuardConfig:
             critical = f"{name}_critical"
             in_order = getattr(self, critical) <= getattr(self, name)
             require(in_order, f"{name} must not lie below {critical}", self)
-        for name in ("one_action", "unexecuted", "one_option"):
+        for name in ("one_action", "unexecuted", "one_option", "intrinsic_share"):
             critical = f"{name}_critical"
             in_order = getattr(self, name) <= getattr(self, critical)
             require(in_order, f"{name} must not exceed {critical}", self)

@@ -40,6 +40,9 @@ _ROLLOUT = (
     Measure("rollout/longest_run", "steps", "longest run of the same trade, over updates"),
     Measure("rollout/repeat_share", "share", "steps beyond the allowed number of repeats"),
     Measure("rollout/trade_share", "share", "steps with a trade"),
+    Measure("rollout/distinct_actions", "count", "different actions in the last 120 steps"),
+    Measure("rollout/executed_gap", "share", "total variation of codes chosen and executed"),
+    Measure("rollout/violations", "share", "chosen codes that were not executed"),
     Measure("rollout/reward_mean", "reward per step", "mean reward while exploring"),
     Measure("rollout/reward_error", "reward per step", "its standard error"),
     Measure("rollout/reward_scale", "reward", "root mean square of rewards"),
@@ -75,6 +78,8 @@ _REPORTED = (
     Measure("actors/largest_lag", "updates", "how far the slowest actor is behind"),
     Measure("population/distinct_share", "share", "different results among members"),
     Measure("curriculum/unpassed_episodes", "count", "episodes in a stage that is not passed"),
+    Measure("curiosity/share", "share", "the bonus's part of what was paid"),
+    Measure("objectives/largest_weight", "share", "mean weight of the objective that has most"),
     Measure("update/skipped", "count", "steps of the optimiser that the learner refused"),
     Measure(
         "market/turnover", "of equity per bar", "traded value, mean over steps within episodes"

@@ -97,6 +97,15 @@ def test_sound_history_breaks_no_rule() -> None:
         ("POPULATION_COLLAPSED", {"population/distinct_share": 1 / 256}, CRITICAL),
         ("CURRICULUM_STUCK", {"curriculum/unpassed_episodes": 1_000.0}, None),
         ("CURRICULUM_STUCK", {"curriculum/unpassed_episodes": 1_001.0}, WARNING),
+        ("INTRINSIC_DOMINATES", {"curiosity/share": 0.15}, None),
+        ("INTRINSIC_DOMINATES", {"curiosity/share": 0.16}, WARNING),
+        ("INTRINSIC_DOMINATES", {"curiosity/share": 0.51}, CRITICAL),
+        ("INTRINSIC_DOMINATES", {}, None),
+        ("ONE_OBJECTIVE", {"objectives/largest_weight": 0.59}, None),
+        ("ONE_OBJECTIVE", {"objectives/largest_weight": 0.60}, WARNING),
+        ("ONE_OBJECTIVE", {}, None),
+        ("FEW_ACTIONS", {"rollout/distinct_actions": 1.0}, None),  # not asked for
+        ("EXECUTION_GAP", {"rollout/executed_gap": 0.9, "rollout/violations": 0.9}, None),
         ("DEAD_CRITIC", {"value/explained_variance": 0.0}, None),
         ("DEAD_CRITIC", {"value/explained_variance": -0.01}, WARNING),
         ("DEAD_CRITIC", {"value/explained_variance": -0.5}, WARNING),
@@ -176,6 +185,7 @@ def test_noise_is_told_in_the_words_people_know() -> None:
         ("DEAD_CRITIC", {"value/explained_variance": -1.0}, 10),
         ("ONE_TERM", {"rollout/largest_term_share": 0.95}, 10),
         ("GOALS_MISSED", {"goal/success": 0.0}, 10),
+        ("ONE_OBJECTIVE", {"objectives/largest_weight": 0.6}, 10),
         ("NOT_FINITE", {"rollout/bad_rewards": 1.0}, 1),
         ("REWARD_EXPLODES", {"rollout/reward_scale": 6.0}, 2),
         ("GRADIENT_EXPLODES", {"loss/gradient_norm": 11.0}, 3),
@@ -417,3 +427,28 @@ def test_decided_policy_is_told_apart_from_a_collapsed_one(entropy: float, is_sa
     )
 
     assert ("actions still differ from state to state" in verdict.words) is is_said
+
+
+@pytest.mark.parametrize(
+    ("code", "changes", "words"),
+    [
+        ("FEW_ACTIONS", {"rollout/distinct_actions": 3.9}, "3.9 different actions in 120 steps"),
+        ("FEW_ACTIONS", {"rollout/distinct_actions": 4.0}, None),
+        ("FEW_ACTIONS", {"rollout/distinct_actions": float("nan")}, None),
+        ("EXECUTION_GAP", {"rollout/executed_gap": 0.16}, "16 % apart from the chosen ones"),
+        ("EXECUTION_GAP", {"rollout/executed_gap": 0.15}, None),
+        ("EXECUTION_GAP", {"rollout/violations": 0.06}, "6 % of them were corrected (limit 5 %)"),
+        ("EXECUTION_GAP", {"rollout/violations": 0.05}, None),
+        ("FEW_TRADES", {"rollout/trade_share": 0.09, "eval/reward_mean": 0.0}, "limit 10 %"),
+    ],
+)
+def test_telemetry_of_the_plan_is_asked_for_by_its_limits(
+    code: str, changes: dict[str, float], words: str | None
+) -> None:
+    plan = replace(CONFIG, distinct_actions=4.0, executed_gap=0.15, violations=0.05, trades=0.10)
+    found = judge(code, history_of(changes), plan)
+
+    assert bool(found) is (words is not None)
+    if words is not None:
+        assert words in found[0].words
+        assert found[0].severity is WARNING

@@ -106,5 +106,44 @@ class FewTrades(Detector, code="FEW_TRADES", cure="entropy"):
         return said
 
 
+class FewActions(Detector, code="FEW_ACTIONS", cure="entropy"):
+    """Agents keep to a few of their actions; off unless a number of them is asked for."""
+
+    remedy = "Look at masks and at what the unused actions pay; then raise the entropy bonus."
+
+    def check(self, history: History, config: GuardConfig) -> Detection:
+        """Compare the different actions of 120 steps; resting for a reason is only told."""
+        count, limit = history["rollout/distinct_actions"], config.distinct_actions
+        found = Detection.of(count, limit, count < limit)
+        return found.excused(history.is_resting(config, config.idle))
+
+    def words(self, scene: Scene) -> str:
+        """Tell the number."""
+        count, limit = scene.now("rollout/distinct_actions"), scene.config.distinct_actions
+        return f"it selects {count:.2g} different actions in 120 steps (limit {limit:g})"
+
+
+class ExecutionGap(Detector, code="EXECUTION_GAP", cure="none"):
+    """What is carried out is distributed otherwise than what is chosen: a rule corrects agents."""
+
+    remedy = (
+        "Look at what is corrected: masks, max_repeats, limits and the smallest order. Show agents "
+        "what corrects them, or price violations (reward term intrinsic_action)."
+    )
+
+    def check(self, history: History, config: GuardConfig) -> Detection:
+        """Compare the gap between both histograms of codes, and the share that was corrected."""
+        gap, share = history["rollout/executed_gap"], history["rollout/violations"]
+        wrong = (gap > config.executed_gap) | (share > config.violations)
+        return Detection.of(gap, config.executed_gap, wrong)
+
+    def words(self, scene: Scene) -> str:
+        """Tell the gap and the share."""
+        gap, share = scene.now("rollout/executed_gap"), scene.now("rollout/violations")
+        limits = percent(scene.config.executed_gap), percent(scene.config.violations)
+        said = f"executed actions are {percent(gap)} apart from the chosen ones (limit {limits[0]})"
+        return f"{said}, and {percent(share)} of them were corrected (limit {limits[1]})"
+
+
 def _share(history: History) -> Tensor:
     return torch.fmax(history["rollout/idle_share"], history["eval/idle_share"])
