@@ -1,8 +1,14 @@
 """Every rule of the flight recorder, the gravest first."""
 
 from tradingbot.learning.guards.detector import Detector
-from tradingbot.learning.guards.detectors import activity, aims, exploration, incentives
-from tradingbot.learning.guards.detectors import progress, stability
+from tradingbot.learning.guards.detectors import (
+    activity,
+    aims,
+    exploration,
+    incentives,
+    progress,
+    stability,
+)
 
 RULES: tuple[Detector, ...] = (
     *(stability.NotFinite(), stability.RewardExplodes(), stability.GradientExplodes()),

@@ -29,8 +29,6 @@ _TAKEN = (
     *("curiosity/share", "objectives/largest_weight"),
 )
 """What some tasks, learners and transforms tell, taken as it is; unknown of all others."""
-TELEMETRY_STEPS = 120
-"""Steps of an environment in which different actions are counted."""
 
 
 class Runs(NamedTuple):
@@ -112,7 +110,6 @@ def measure_experience(
         "rollout/repeat_share": (lengths > repeats).double().mean((0, 2)),
         "rollout/trade_share": experience.traded.double().mean((0, 2)),
         "market/turnover": _mean_turnover(experience),
-        **measure_execution(experience, action),
         "rollout/reward_mean": mean,
         "rollout/reward_error": ((square - mean.square()).clamp_min(0.0) / count).sqrt(),
         "rollout/reward_scale": square.sqrt(),
@@ -123,31 +120,6 @@ def measure_experience(
         "rollout/bad_rewards": (~finite).double().sum((0, 2)),
         "rollout/bad_actions": (~experience.selected.flatten(2).isfinite()).double().sum((0, 2)),
     }
-
-
-def measure_execution(experience: Experience, action: ActionSpec) -> dict[str, Tensor]:
-    """Measure how many actions agents choose from, and whether those are executed, (N,) each.
-
-    Different actions are of the last `TELEMETRY_STEPS` steps of an environment, on the mean;
-    unknown where an update has fewer, or actions are vectors. The rest is of codes alone.
-    """
-    unknown = torch.full_like(experience.reward[0, :, 0], torch.nan, dtype=torch.float64)
-    told = dict.fromkeys(
-        ("rollout/distinct_actions", "rollout/executed_gap", "rollout/violations"), unknown
-    )
-    selected = experience.selected
-    if len(selected) >= TELEMETRY_STEPS and not action.n_components:
-        bins = bins_of(selected[-TELEMETRY_STEPS:], action, BOX_BINS)
-        used = torch.nn.functional.one_hot(bins, n_bins(action)).amax(0).sum(-1)
-        told["rollout/distinct_actions"] = used.double().mean(-1)
-    if action.kind == "discrete":
-        shares = [
-            torch.nn.functional.one_hot(codes.long(), action.n_actions).double().mean((0, 2))
-            for codes in (selected, experience.executed)
-        ]
-        told["rollout/executed_gap"] = 0.5 * (shares[0] - shares[1]).abs().sum(-1)
-        told["rollout/violations"] = (selected != experience.executed).double().mean((0, 2))
-    return told
 
 
 def _mean_turnover(experience: Experience) -> Tensor:

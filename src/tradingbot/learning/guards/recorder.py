@@ -17,6 +17,7 @@ from tradingbot.learning.guards import measures
 from tradingbot.learning.guards.catalogue import RULES
 from tradingbot.learning.guards.config import GuardConfig
 from tradingbot.learning.guards.detector import Diagnosis, plain_number, run_detector
+from tradingbot.learning.guards.execution import measure_execution
 from tradingbot.learning.guards.history import MEASURE_NAMES, PLAYED_NAMES, History, names_of
 from tradingbot.learning.guards.interventions import Intervention, Memory, decide, is_healthy
 from tradingbot.learning.learner import Learner, Update
@@ -182,6 +183,7 @@ class FlightRecorder(Resumable):
         measured = measures.measure_experience(
             experience, action, lengths, repeats=self.config.repeats
         ) | measures.measure_metrics(update.metrics, len(self.names.agents), device)
+        measured |= measure_execution(experience, action)
         if played is not None:
             measured |= measures.measure_played(played)
         done = [measures.last_selections(experience.selected, self.config.window)]

@@ -11,7 +11,7 @@ from fixtures.toy_tasks import SignalTask
 from tradingbot.learning.curiosity.config import CuriosityConfig
 from tradingbot.learning.curiosity.transform import Curiosity
 from tradingbot.learning.guards import AlarmLevel, Diagnosis, FlightRecorder, GuardConfig
-from tradingbot.learning.guards.measures import measure_execution
+from tradingbot.learning.guards.execution import measure_execution
 from tradingbot.learning.learner import Experience
 from tradingbot.learning.objectives.config import ObjectivesConfig
 from tradingbot.learning.objectives.transform import LearnedObjectives, Objectives
