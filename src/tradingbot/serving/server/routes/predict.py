@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from time import perf_counter
 from typing import Annotated, TypeVar
@@ -266,14 +266,14 @@ def _require_few(is_asked: bool, count: int) -> None:
 
 
 def _require_fresh(
-    parts: ServerParts, serving: ServingModel, closed_at: datetime, symbols: object
+    parts: ServerParts, serving: ServingModel, closed_at: datetime, symbols: Sequence[str]
 ) -> None:
     """Refuse bars that are too old to trade on: HOLD, never a fresh order."""
     _require_past(parts, closed_at)
     age_s = _age_s(parts, closed_at)
     if age_s > parts.settings.max_bar_age_s:
         why = f"the newest bar closed {age_s:.0f} s ago, {parts.settings.max_bar_age_s:g} s at most"
-        held = hold_all(serving, tuple(symbols), "the bar is too old")  # type: ignore[arg-type]
+        held = hold_all(serving, symbols, "the bar is too old")
         raise Problem(
             *(409, "stale", why),
             headers=identity_headers(serving),

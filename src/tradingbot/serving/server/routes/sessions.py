@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Request, Response
@@ -16,6 +17,7 @@ from tradingbot.serving.server.problems import Problem, of_user_error
 from tradingbot.serving.server.routes.documents import ASKED, WITH_BODY, body_of, errors
 from tradingbot.serving.server.schemas import SessionAct
 
+_log = logging.getLogger("tradingbot.serving")
 router = APIRouter(tags=["sessions"])
 
 
@@ -76,7 +78,10 @@ async def ask_session(
             raise of_user_error(e, 404, "no_session") from e
         # Audited after: what takes risk away does not wait for a disk.
         told = {"who": caller.id, "subject": name, "detail": f"{act}: {asked.reason}"}
-        parts.authentication.audit.record("session asked", at=parts.clock(), **told)
+        try:
+            parts.authentication.audit.record("session asked", at=parts.clock(), **told)
+        except UserError as e:
+            _log.error("the audit trail cannot be written: %s", e)
 
     await asyncio.to_thread(work)
     return JSONResponse(AskedAnswer(session=name, act=act).model_dump(), 202)
