@@ -30,6 +30,13 @@ SMALL: dict[str, dict[str, Any]] = {
     "ppo": {"rollout_steps": 8, "n_epochs": 2, "minibatch": 16},
     "sac": {"buffer_size": 256, "warm_up": 8, "batch_size": 8, "steps_per_update": 8},
     "direct": {"chunk_bars": 8},
+    "hierarchical_sac": {
+        "controller": HeadConfig(hidden=(8,)),
+        "buffer_size": 256,
+        "warm_up": 8,
+        "batch_size": 8,
+        "steps_per_update": 8,
+    },
     "es": {"population": 4, "bars": 8},
     "impala": {"actors": 2, "in_processes": False, "rollout_steps": 8, "minibatch": 16},
 }

@@ -87,18 +87,13 @@ class NetworkPolicy:
             ConfigError: If B is no multiple of N.
         """
         n_agents = self.actor.n_agents
-        if len(seen.row) % n_agents or not len(seen.row):
-            raise ConfigError(
-                "accounts must be one for each agent, or a multiple of that",
-                was=len(seen.row),
-                where=f"{n_agents} agents",
-            )
-        market = self._view.look(_by_agent(seen.row, n_agents))
+        require_accounts(seen, n_agents)
+        market = self._view.look(by_agent(seen.row, n_agents))
         numbers = seen.private.index_select(0, self.places)
         if self._goal is not None:
             inputs = self._goal.inputs(seen.private[_RETURN], seen.private[_DRAWDOWN])
             numbers = torch.cat([numbers, torch.stack(inputs)])
-        private = _by_agent(numbers, n_agents).movedim(0, -1)
+        private = by_agent(numbers, n_agents).movedim(0, -1)
         return self._forward(torch.cat([market, private.to(market.dtype)], dim=-1)).float()
 
     def _forward(self, x: Tensor) -> Tensor:
@@ -121,7 +116,7 @@ class NetworkPolicy:
                 "agents that choose codes must be told which are allowed",
                 was="rules of another action space",
             )
-        allowed = _by_agent(seen.allowed, self.actor.n_agents).movedim(0, -1)
+        allowed = by_agent(seen.allowed, self.actor.n_agents).movedim(0, -1)
         return MaskedCategorical.of(output, allowed).mode()
 
 
@@ -145,7 +140,21 @@ def last_layer(actor: StackedHead) -> tuple[Tensor, Tensor]:
         return whole.contiguous(), bias.expand(actor.n_agents, 1, actor.n_outputs).contiguous()
 
 
-def _by_agent(values: Tensor, n_agents: int) -> Tensor:
+def require_accounts(seen: PolicyInputs, n_agents: int) -> None:
+    """Refuse accounts that are not one for each agent, or a multiple of that.
+
+    Raises:
+        ConfigError: Saying how many there are.
+    """
+    if len(seen.row) % n_agents or not len(seen.row):
+        raise ConfigError(
+            "accounts must be one for each agent, or a multiple of that",
+            was=len(seen.row),
+            where=f"{n_agents} agents",
+        )
+
+
+def by_agent(values: Tensor, n_agents: int) -> Tensor:
     """See (…, k · N) as (…, N, k)."""
     return values.reshape(*values.shape[:-1], -1, n_agents).transpose(-1, -2)
 

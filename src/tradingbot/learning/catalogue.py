@@ -13,8 +13,9 @@ from tradingbot.domain.errors import ConfigError, suggest
 from tradingbot.domain.extension import add_extension, extension_values, remove_extension
 from tradingbot.learning.learner_spec import LearnerSpec
 
+_NAMES = ("ppo", "sac", "direct", "es", "impala", "hierarchical_sac")
 _BUILT_IN: Mapping[str, str] = MappingProxyType(
-    {name: f"tradingbot.learning.{name}.spec" for name in ("ppo", "sac", "direct", "es", "impala")}
+    {name: f"tradingbot.learning.{name}.spec" for name in _NAMES}
 )
 """Name → module of its `SPEC`, imported when it is first asked for: names alone cost nothing."""
 

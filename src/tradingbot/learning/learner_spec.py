@@ -79,6 +79,8 @@ class LearnerSpec:
     `learning.reward_transform`."""
     differentiates: bool = False
     """Whether it follows gradients through the task's step, whose reward must have some."""
+    takes_options: bool = False
+    """Whether its task must have options, `networks.options.Options`, to choose from."""
     measured: Callable[[Pooling], MeasuredSettings] | None = None
     """How heads are shared → settings for markets with known answers; None: not measured there."""
 

@@ -85,6 +85,21 @@ class GoalRecord(StoredModel):
     drawdown_unit_frac: float
 
 
+class OptionsRecord(StoredModel):
+    """The options that agents follow: the controller beside the actor, which corrects them."""
+
+    prefix: str
+    """What the names of the controller's tensors begin with."""
+    head: dict[str, Any]
+    """Fields of `networks.head_config.HeadConfig`."""
+    private: tuple[str, ...]
+    """Private inputs of the controller by name, in order; the actor's begin with the same."""
+    rules: dict[str, Any]
+    """Fields of `agents.options.rules.OptionRules`."""
+    reach: float
+    """Largest correction of what an option proposes."""
+
+
 class ActingRecord(StoredModel):
     """Part of a manifest of version 2."""
 
@@ -104,11 +119,14 @@ class ActingRecord(StoredModel):
     """Torch's threads when it learned; 0: torch's own choice. Last bits depend on them."""
     goal: GoalRecord | None = None
     """What agents are asked for where they were trained towards goals; not written elsewhere."""
+    options: OptionsRecord | None = None
+    """What agents choose from where they follow options; not written elsewhere."""
 
     @model_serializer(mode="wrap")
     def _without_nothing(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave the goal out where there is none: manifests of before keep their hash."""
+        """Leave goal and options out where there are none: manifests of before keep their hash."""
         written: dict[str, Any] = write(self)
-        if self.goal is None:
-            written.pop("goal", None)
+        for name in ("goal", "options"):
+            if getattr(self, name) is None:
+                written.pop(name, None)
         return written

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from tradingbot.agents.options.rules import OPTION_NAMES, OptionRules
 from tradingbot.domain.action import Action
 from tradingbot.domain.errors import ConfigError, StorageError
 from tradingbot.market.private_features import PRIVATE_FEATURES
@@ -35,6 +36,20 @@ def read_layout(acting: ActingRecord) -> ActorLayout:
     squash = None if actor.squash is None else _built(Squash, actor.squash, "squash")
     layout = (actor.prefix, head, actor.n_outputs, squash, actor.private, actor.n_components)
     return ActorLayout(*layout)
+
+
+def read_options(acting: ActingRecord) -> tuple[ActorLayout, OptionRules] | None:
+    """Return how the controller is read, and the figures of the options; None without options.
+
+    Raises:
+        ConfigError: If this version knows no such controller or figure.
+    """
+    record = acting.options
+    if record is None:
+        return None
+    head = _built(HeadConfig, record.head, "controller")
+    controller = ActorLayout(record.prefix, head, len(OPTION_NAMES), None, record.private)
+    return controller, _built(OptionRules, record.rules, "options")
 
 
 def read_encoder(checkpoint: Checkpoint, acting: ActingRecord) -> Encoder | None:

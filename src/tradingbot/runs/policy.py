@@ -20,7 +20,9 @@ import torch
 from torch import Tensor
 
 from tradingbot.agents.network_policy import NetworkPolicy, build_policy
-from tradingbot.agents.policy import PolicyInputs
+from tradingbot.agents.option_policy import OptionPolicy, build_option_policy
+from tradingbot.agents.options.market_options import MarketOptions
+from tradingbot.agents.policy import Policy, PolicyInputs
 from tradingbot.domain.errors import ConfigError, StorageError
 from tradingbot.features.bar_scaling import scale_bar
 from tradingbot.features.scaling import Scaler
@@ -31,11 +33,17 @@ from tradingbot.networks.encoders.row import RowEncoder
 from tradingbot.networks.threads import torch_threads
 from tradingbot.networks.view import LiveView, TableView
 from tradingbot.runs.acting import ActingRecord
-from tradingbot.runs.acting_reader import acting_of_version_1, read_encoder, read_layout
+from tradingbot.runs.acting_reader import (
+    acting_of_version_1,
+    read_encoder,
+    read_layout,
+    read_options,
+)
 from tradingbot.runs.directory import RECORD_FILE, RunDirectory
 from tradingbot.runs.embeddings import kept_embeddings
 from tradingbot.runs.loading import Checkpoint, latest_good, load_checkpoint
 from tradingbot.runs.manifest import Label
+from tradingbot.runs.option_signals import option_signals
 
 if TYPE_CHECKING:
     from tradingbot.data.splits import IndexRange  # reads calendars and tables
@@ -72,7 +80,7 @@ class StoredPolicy:
 
     def on_table(
         self, table: Tensor, *, bars: IndexRange | None = None, workspace: Path | None = None
-    ) -> NetworkPolicy:
+    ) -> Policy:
         """Return the policy on rows of a table.
 
         Args:
@@ -92,7 +100,24 @@ class StoredPolicy:
                 seen = kept_embeddings(self.encoder, table, workspace)
         if bars is not None:
             seen = seen[:, bars.start : bars.stop].contiguous()
+            table = table[:, bars.start : bars.stop]
+        if self.acting.options is not None:
+            return self._by_options(TableView(seen), table)
         return self.policy_on(TableView(seen))
+
+    def _by_options(self, view: TableView, table: Tensor) -> OptionPolicy:
+        """Return the policy that follows options, which read averages of the table."""
+        read, record = read_options(self.acting), self.acting.options
+        assert read is not None
+        assert record is not None
+        controller, rules = read
+        signals = option_signals(table, self.scalers, self.agents)
+        short = bool(self.acting.action.limits["allow_short"])
+        options = MarketOptions(rules, signals, record.private, allow_short=short)
+        heads = (self.checkpoint.agent, self.layout, controller)
+        return build_option_policy(
+            *heads, view, options, n_agents=len(self.agents), reach=record.reach
+        )
 
     def live(self, *, bar: int = 0) -> LivePolicy:
         """Return the policy one bar at a time.
@@ -130,7 +155,18 @@ class StoredPolicy:
         return torch.from_numpy(scale_bar(self.scalers, self.agents, features, valid, bound=bound))
 
     def policy_on(self, view: TableView) -> NetworkPolicy:
-        """Return the policy on embeddings that are ready."""
+        """Return the policy on embeddings that are ready.
+
+        Raises:
+            ConfigError: If agents follow options, which read bars besides.
+        """
+        if self.acting.options is not None:
+            raise ConfigError(
+                "agents that follow options must act on a table of bars",
+                was="embeddings alone",
+                where=str(self.checkpoint.folder),
+                remedy="Backtest or evaluate the run; it cannot be exported or served yet",
+            )
         record = self.acting.goal
         goal = None if record is None else AskedGoal(**record.model_dump())
         return build_policy(self.checkpoint.agent, self.layout, view, len(self.agents), goal)

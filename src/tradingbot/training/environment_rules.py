@@ -45,6 +45,19 @@ def environment_rules(
         f"agents trade the same bars, was above 0 in {kind}",
         ("task.rules.action.neutral_gross_frac",),
     )
+    if learner.spec.takes_options:
+        yield (
+            kind == "population" and not clones,
+            f"environment.kind must be population without cloning for {learner.name}: its options "
+            f"read the run's own bars, was {kind}",
+            ("environment.kind", "learner.name"),
+        )
+        yield (
+            action.space == "continuous",
+            f"task.rules.action.space must be continuous for {learner.name}: options buy and sell "
+            f"shares, was {action.space}",
+            ("task.rules.action.space", "learner.name"),
+        )
     if kind == "curriculum":
         yield (
             features == "default",

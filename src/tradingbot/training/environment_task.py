@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import torch
 
+from tradingbot.agents.options.market_options import MarketOptions
 from tradingbot.agents.policy import PolicyInputs
 from tradingbot.envs.batch.observation import rows_of
 from tradingbot.envs.config import EnvConfig
@@ -17,6 +18,7 @@ from tradingbot.envs.population.goal_task import GoalTask
 from tradingbot.envs.portfolio.task import PortfolioTask, SleeveDecision
 from tradingbot.envs.world import World
 from tradingbot.evaluation.backtest.baselines import baseline
+from tradingbot.runs.option_signals import option_signals
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.data import TrainingData
 from tradingbot.training.environment import EnvironmentSection
@@ -52,6 +54,11 @@ def build_task(
             compiled=True if config.compile else None,
         ).during(train.start, train.stop - 1, recency=config.budget.recency)
     shown = task.showing(*config.task.private) if config.task.private else task
+    if config.learner.spec.takes_options:
+        signals = option_signals(shown.table, data.world.scalers, data.world.symbols)
+        short = config.task.rules.limits.allow_short
+        names = shown.private_names
+        shown.options = MarketOptions(config.options, signals, names, allow_short=short)
     return enter_environment(shown, config.environment, interrupted)
 
 

@@ -234,6 +234,13 @@ CONDITIONS: tuple[Condition, ...] = (
         lambda config: config.environment.curriculum.adaptive,
         _says("environment.curriculum.adaptive must be true"),
     ),
+    Condition(
+        ("options.",),
+        lambda config: config.learner.spec.takes_options,
+        lambda config: f"learner.name must be hierarchical_sac, is {config.learner.name}",
+        is_alternative=True,
+    ),
+    _of_learner("hierarchical_sac"),
     *(_of_learner(name) for name in ("ppo", "sac", "direct")),
     *(_of_environment(kind) for kind in ("curriculum", "goal", "portfolio")),
 )

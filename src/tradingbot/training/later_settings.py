@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tradingbot.agents.options.rules import OptionRules
 from tradingbot.domain.plain_values import as_plain_values
 from tradingbot.learning.curiosity.config import CuriosityConfig
 from tradingbot.learning.direct.config import DEVIATIONS_OF_BEFORE
@@ -22,6 +23,7 @@ _LATER_GUARDS = (
 LATER_SETTINGS: Mapping[str, object] = {
     **{key: {} for key in ("plugins", "environment", *(f"task.{each}" for each in _LATER_TASK))},
     "features": "default",
+    "options": as_plain_values(OptionRules()),
     **dict.fromkeys(("task.rules.action.neutral_gross_frac", "budget.recency"), 0.0),
     "task.neutral_bars": False,
     "task.rules.account.quantity_decimals": None,

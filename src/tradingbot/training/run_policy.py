@@ -9,6 +9,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from tradingbot.agents.options.rules import OPTION_NAMES
 from tradingbot.agents.policy import Policy, PolicyInputs
 from tradingbot.data.splits import IndexRange
 from tradingbot.envs.population import PRIVATE_NAMES, PopulationTask
@@ -27,6 +28,9 @@ from tradingbot.runs.policy import load_policy
 from tradingbot.runs.record import DataIdentity
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.data import TrainingData
+
+OPTION_INPUTS = (*(f"option_{name}" for name in OPTION_NAMES), "option_elapsed", "option_proposal")
+"""What the low level sees of an option, in order."""
 
 
 class ActingData(Protocol):
@@ -89,7 +93,8 @@ def actor_layout(config: TrainConfig, world: World | None = None) -> ActorLayout
         return section.spec.actor_layout(section.settings, weights, names)
     space, private = action_spec(config.task.rules), config.task.private or PRIVATE_NAMES
     goal = GOAL_INPUTS if config.environment.kind == "goal" else ()
-    return section.spec.actor_layout(section.settings, space, (*private, *goal))
+    options = OPTION_INPUTS if section.spec.takes_options else ()
+    return section.spec.actor_layout(section.settings, space, (*private, *goal, *options))
 
 
 def describe_acting(config: TrainConfig, data: TrainingData) -> acting.ActingRecord:
@@ -116,6 +121,20 @@ def describe_acting(config: TrainConfig, data: TrainingData) -> acting.ActingRec
         probability_model=config.task.probabilities,
         threads=config.threads,
         goal=_describe_goal(config),
+        options=_describe_options(config),
+    )
+
+
+def _describe_options(config: TrainConfig) -> acting.OptionsRecord | None:
+    if not config.learner.spec.takes_options:
+        return None
+    settings = config.learner.settings
+    return acting.OptionsRecord(
+        prefix="controller.",
+        head=asdict(settings.controller),
+        private=config.task.private or PRIVATE_NAMES,
+        rules=asdict(config.options),
+        reach=settings.reach,
     )
 
 

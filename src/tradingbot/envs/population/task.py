@@ -43,6 +43,7 @@ from tradingbot.market.episodes import Starts, begin, own_symbols
 from tradingbot.market.observation import observe_accounts
 from tradingbot.market.packing import PackedAccount, pack, pack_rates, unpack, unpack_rates
 from tradingbot.market.private_features import PRIVATE_FEATURES
+from tradingbot.networks.options import Options
 
 PRIVATE_NAMES = tuple(feature.name for feature in PRIVATE_FEATURES)
 _TOTAL_RETURN = PRIVATE_NAMES.index("total_return")
@@ -65,6 +66,8 @@ class PopulationTask(DividedLanes):
     resets = True
     recency = 0.0
     carries = TransitionExtras(episode=True, terms=True, turnover=True)
+    options: Options | None = None
+    """What learners of options choose from; of this task's rows and private numbers."""
 
     def __init__(
         self,

@@ -162,6 +162,13 @@ def _require_exportable(loaded: StoredPolicy) -> None:
             was=f"vectors of {loaded.layout.n_components} weights",
             where=where,
         )
+    if loaded.acting.options is not None:
+        raise ConfigError(
+            "a run must act by one head to be exported",
+            was="a controller over options, which remembers from bar to bar",
+            where=where,
+            remedy="Export a run of another learner; this one can be backtested and evaluated",
+        )
     if not loaded.scalers:
         raise ConfigError(
             "a run must hold its scalers to be exported",

@@ -1,0 +1,1 @@
+"""Options of a trader: open long, close position, trend follow, scalp, wait."""

@@ -1,0 +1,348 @@
+"""Hierarchical SAC: follows options, remembers steps and options that ended, learns both levels."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from tradingbot.domain.errors import ConfigError
+from tradingbot.learning.device import rate_holder, set_rate
+from tradingbot.learning.generators import make_generator
+from tradingbot.learning.hierarchical_sac.config import HierarchicalSACConfig
+from tradingbot.learning.hierarchical_sac.controller import Controller, OptionBatch
+from tradingbot.learning.hierarchical_sac.course import OptionCourse
+from tradingbot.learning.hierarchical_sac.ended_options import EndedOptions
+from tradingbot.learning.hierarchical_sac.usage import OptionUsage
+from tradingbot.learning.learner import Metrics, Update, experience_of
+from tradingbot.learning.learner_state import name_parts
+from tradingbot.learning.replay import Replay, Transitions
+from tradingbot.learning.sac import networks as sac
+from tradingbot.learning.sac.config import SACConfig
+from tradingbot.learning.sac.memory import RewardScale
+from tradingbot.learning.task import Observation, Task, TaskStep
+from tradingbot.learning.task_learner import TaskLearner
+from tradingbot.networks.option_actor import (
+    N_EXTRA_INPUTS,
+    ActionRange,
+    choose_options,
+    corrected,
+    option_inputs,
+)
+from tradingbot.networks.options import OptionMemory, OptionRun, Options
+from tradingbot.networks.view import View
+
+_CONTROLLER = ("loss_value", "loss_policy", "entropy", "value")
+_N_KEPT = 3
+"""Numbers of a step that the low level keeps beside private ones: option, elapsed, ended."""
+
+
+def options_of(task: Task) -> Options:
+    """Return the options of a task.
+
+    Raises:
+        ConfigError: If it has none, or its actions are no single number.
+    """
+    found: Options | None = getattr(task, "options", None)
+    if found is None or task.action.kind != "box" or task.action.n_components:
+        raise ConfigError(
+            "hierarchical SAC must have options in a task with one number as action",
+            was=f"{type(task).__name__}, {task.action.kind}, "
+            f"{'no options' if found is None else 'options'}",
+            remedy="Train in environment.kind population with continuous actions",
+        )
+    return found
+
+
+class HierarchicalSAC(TaskLearner):
+    """A controller over options and a low level that corrects them, for all agents at once.
+
+    `act` follows options from row to row by a memory of its own, which is no part of the state:
+    asked again at the same rows it answers the same. Entropy scales multiply both targets.
+    """
+
+    name = "hierarchical_sac"
+    _STATE = name_parts(
+        *("_controller", "_low", "view", "_optimiser", "_draws", "_entropy_scale", "_rate_scale"),
+        *("steps", "updates", "_steps_kept", "_ended", "_reward_scale"),
+        policy_draws="_exploration",
+        task="_state",
+        course="_course.parts",
+    )
+
+    def __init__(self, task: Task, view: View, config: HierarchicalSACConfig, *, seed: int) -> None:
+        """Draw weights and open the task's environments.
+
+        Args:
+            task: With options, and one number as action.
+            view: How rows of the task's table are seen; it does not learn here.
+            config: Settings.
+            seed: Root of all random streams.
+
+        Raises:
+            ConfigError: If the task has no options, or the view would learn.
+        """
+        self._options = options_of(task)
+        super().__init__(task, view)
+        if self._view_learns:
+            rule = "an encoder must not learn with hierarchical SAC"
+            raise ConfigError(rule, was="trainable", remedy="Set encoder.trainable to false")
+        self.config, n_seen = config, view.width + task.n_private
+        n_options, sizes = len(self._options.names), (self._n_agents, task.n_envs)
+        weights = make_generator(seed, self.name, "weights")
+        self._controller = Controller(self._n_agents, n_seen, n_options, config, weights).to(
+            self.device
+        )
+        low = _low_level(config)
+        n_low = n_seen + n_options + N_EXTRA_INPUTS
+        self._low = sac.SoftNetworks(self._n_agents, n_low, low, weights).to(self.device)
+        self._acting = {"controller": self._controller.actor, "low_level": self._low.actor}
+        self._optimiser = self._make_optimiser()
+        kept = {"capacity": config.buffer_size, "device": self.device}
+        self._steps_kept = Replay(*sizes, task.n_private + _N_KEPT, **kept)  # type: ignore[arg-type]
+        self._ended = EndedOptions(*sizes, task.n_private, **kept)  # type: ignore[arg-type]
+        self._reward_scale = RewardScale(self._n_agents, self.device)
+        self._exploration = make_generator(seed, self.name, "policy", device=self.device)
+        self._draws = make_generator(seed, self.name, "replay", device=self.device)
+        self._course = OptionCourse(self._observation)
+        self._memory, self._sampling = OptionMemory(), OptionMemory()
+        self._range = ActionRange(task.action.low, task.action.high)
+
+    def update(self) -> Update:
+        """Make `steps_per_update` steps of all environments, each with its gradient steps."""
+        made: list[tuple[Tensor, TaskStep]] = []
+        usage = OptionUsage(self._options.names, self._n_agents, self.device)
+        sums = torch.zeros(len(sac.MEASURED), self._n_agents, device=self.device)
+        over = torch.zeros(len(_CONTROLLER), self._n_agents, device=self.device)
+        n_learned = 0
+        self._set_rates()
+        for _ in range(self.config.steps_per_update):
+            made.append(self._advance(usage))
+            if self.steps < self.config.warm_up:
+                continue
+            for _ in range(self.config.gradient_steps):
+                measured = self._learn()
+                sums, over = sums + measured[0], over + measured[1]
+                n_learned += 1
+        self.updates += 1
+        experience = experience_of(made)
+        metrics: Metrics = {"rollout/reward": experience.reward.mean((0, 2))}
+        metrics["rollout/reward_deviation"] = self._reward_scale.deviation()
+        metrics |= usage.metrics()
+        if n_learned:
+            metrics |= self._learned_metrics(sums / n_learned, over / n_learned)
+        return Update(metrics, experience)
+
+    @torch.no_grad()
+    def act(self, observation: Observation) -> Tensor:
+        """Return deterministic actions (N, B); options go on where rows follow the last ones."""
+        return self._follow(observation, self._memory, None)
+
+    @torch.no_grad()
+    def sample(self, observation: Observation) -> Tensor:
+        """Return actions (N, B) with options and corrections drawn."""
+        return self._follow(observation, self._sampling, self._exploration)
+
+    def _follow(
+        self, seen: Observation, memory: OptionMemory, generator: torch.Generator | None
+    ) -> Tensor:
+        before, is_new = memory.recall(self._options, seen.row, seen.private)
+        run = self._choose(seen, before, is_new, generator)
+        memory.keep(seen.row, before, is_new, run)
+        return self._correct(seen, run, generator)[0]
+
+    def _choose(
+        self,
+        seen: Observation,
+        run: OptionRun,
+        is_new: Tensor,
+        generator: torch.Generator | None,
+    ) -> OptionRun:
+        preference = self._controller.actor(self._see(seen.row, seen.private)).float()
+        if generator is not None and self.steps < self.config.warm_up:
+            preference = 0.0 * preference  # all that are available alike
+        given = (seen.row, seen.private, run, is_new)
+        return choose_options(self._options, preference, *given, generator)
+
+    def _correct(
+        self, seen: Observation, run: OptionRun, generator: torch.Generator | None
+    ) -> tuple[Tensor, Tensor]:
+        """Return actions (N, B), and the corrections in [−1, 1] in them."""
+        proposal = self._options.propose(seen.row, seen.private, run)
+        x = torch.cat(
+            [self._see(seen.row, seen.private), option_inputs(self._options, run, proposal)], -1
+        )
+        policy = self._low.policy(x)
+        if generator is None:
+            number = policy.mode()
+        elif self.steps < self.config.warm_up:
+            drawn = torch.rand(proposal.shape, generator=generator, device=self.device)
+            number = 2.0 * drawn - 1.0
+        else:
+            number = policy.squash(policy.sample(generator))
+        return corrected(proposal, number, self.config.reach, self._range), number
+
+    @torch.no_grad()
+    def _advance(self, usage: OptionUsage) -> tuple[Tensor, TaskStep]:
+        """Choose where options ended, make one step, remember it and the options that end by it."""
+        seen, course, options = self._observation, self._course, self._options
+        run = self._choose(seen, course.run, course.is_new, self._exploration)
+        course.begin(seen, run)
+        action, number = self._correct(seen, run, self._exploration)
+        made = self.task.step(self._state, action)
+        done = made.terminated | made.truncated
+        ended = course.advance(options, made, self.config.discount, done)
+        usage.count(options, seen, made, course.run, ended)
+        self._reward_scale.insert(made.reward)
+        self._steps_kept.insert(_step_of(seen, run, number, made, ended))
+        self._ended.insert_where(course.transitions(made), ended)
+        course.finish(ended)
+        self._state, self._observation = made.state, made.observation
+        self.steps += self.task.n_envs
+        return action, made
+
+    def _learn(self) -> tuple[Tensor, Tensor]:
+        """Make one gradient step of both levels; return what is measured, (K, N) each."""
+        config, own = self.config, self._agent_weight
+        share = (config.controller_entropy * self._entropy_scale).clamp(max=0.99)
+        over = self._controller.losses(self._option_batch(), share)
+        target = (config.target_normalised_entropy * self._entropy_scale).clamp(
+            max=sac.HIGHEST_NORMALISED_ENTROPY
+        )
+        aim = sac.Aim(torch.log(2.0 * target), torch.ones_like(target))
+        low = self._low.losses(self._step_batch(), aim)
+        losses = [over.critic, over.actor, over.temperature]
+        if config.reach:
+            losses += [low.critic, low.actor, low.temperature]
+        penalty = (
+            self._controller.penalty() + self._low.actor.penalty() + self._low.critic.penalty()
+        )
+        losses.append(config.deviation_penalty * penalty)
+        self._optimiser.zero_grad(set_to_none=True)
+        learned = [loss for loss in losses if loss.requires_grad]
+        torch.autograd.backward(learned, [own] * len(learned))
+        weights = sac.weights_of(self._optimiser, "controller", "low")
+        norm = nn.utils.get_total_norm([x.grad for x in weights if x.grad is not None])
+        if config.gradient_clip:
+            nn.utils.clip_grads_with_norm_(weights, config.gradient_clip, norm)
+        self._optimiser.step()
+        self._controller.follow(config.target_rate)
+        self._low.follow(config.target_rate)
+        told = torch.stack([over.critic, over.actor, over.entropy, over.value]).detach()
+        return sac.measure(low, norm), told
+
+    @torch.no_grad()
+    def _option_batch(self) -> OptionBatch:
+        drawn = self._ended.sample(self.config.batch_size, self._draws)
+        assert drawn.discount is not None
+        return OptionBatch(
+            self._see(drawn.row, drawn.private),
+            self._options.available(drawn.row, drawn.private),
+            drawn.action.long(),
+            self._scaled(drawn.reward),
+            drawn.continues,
+            drawn.discount,
+            self._see(drawn.final_row, drawn.final_private),
+            self._options.available(drawn.final_row, drawn.final_private),
+            self._ended.has_any.to(drawn.reward.dtype),
+        )
+
+    @torch.no_grad()
+    def _step_batch(self) -> sac.ReplayBatch:
+        """Draw steps; where an option ended, the one that follows is the controller's of today."""
+        drawn, n = self._steps_kept.sample(self.config.batch_size, self._draws), self.task.n_private
+        private, final = drawn.private[..., :n], drawn.final_private[..., :n]
+        nothing = torch.zeros_like(drawn.reward)
+        option, elapsed = (drawn.private[..., n + place].long() for place in (0, 1))
+        run = OptionRun(option, elapsed, nothing)
+        ended = drawn.final_private[..., n + 2] > 0.0
+        seen, after = (
+            Observation(row, numbers, nothing)
+            for row, numbers in ((drawn.row, private), (drawn.final_row, final))
+        )
+        following = self._choose(after, run.later(), ended, self._draws)
+        noise = torch.randn(
+            (2, *drawn.action.shape), generator=self._exploration, device=self.device
+        )
+        return sac.ReplayBatch(
+            self._low_inputs(seen, run),
+            drawn.action,
+            self._scaled(drawn.reward),
+            drawn.continues,
+            self._low_inputs(after, following),
+            noise,
+        )
+
+    def _low_inputs(self, seen: Observation, run: OptionRun) -> Tensor:
+        proposal = self._options.propose(seen.row, seen.private, run)
+        inputs = option_inputs(self._options, run, proposal)
+        return torch.cat([self._see(seen.row, seen.private), inputs], dim=-1)
+
+    def _scaled(self, reward: Tensor) -> Tensor:
+        if not self.config.scale_rewards:
+            return reward
+        return reward / self._reward_scale.deviation()[:, None]
+
+    def _make_optimiser(self) -> torch.optim.Adam:
+        parts = {
+            "controller": [
+                *self._controller.actor.parameters(),
+                *self._controller.critics.parameters(),
+            ],
+            "low": [*self._low.actor.parameters(), *self._low.critic.parameters()],
+            "temperature": [self._controller.log_temperature, self._low.log_temperature],
+        }
+        groups = [
+            {
+                "name": name,
+                "params": part,
+                "weight_decay": 0.0 if name == "temperature" else self.config.weight_decay,
+                "lr": rate_holder(self.device),
+            }
+            for name, part in parts.items()
+        ]
+        return torch.optim.Adam(groups, fused=True, capturable=self.device.type == "cuda")
+
+    def _set_rates(self) -> None:
+        rates = {
+            "controller": self.config.controller_rate,
+            "low": self.config.learning_rate.at(self.steps),
+            "temperature": self.config.temperature_rate,
+        }
+        for group in self._optimiser.param_groups:
+            set_rate(group, rates[group["name"]] * self._rate_scale)
+
+    def _learned_metrics(self, low: Tensor, over: Tensor) -> Metrics:
+        metrics: Metrics = dict(zip(sac.MEASURED, low, strict=True))
+        metrics["policy/normalised_entropy"] = 0.5 * metrics["policy/entropy"].exp()
+        metrics["policy/temperature"] = self._low.log_temperature.detach().exp()
+        metrics |= {
+            f"controller/{name}": each for name, each in zip(_CONTROLLER, over, strict=True)
+        }
+        metrics["controller/temperature"] = self._controller.log_temperature.detach().exp()
+        return metrics
+
+
+def _low_level(config: HierarchicalSACConfig) -> SACConfig:
+    """Return the settings of the low level's networks."""
+    return SACConfig(
+        actor=config.actor,
+        critic=config.critic,
+        discount=config.discount,
+        temperature=config.temperature,
+    )
+
+
+def _step_of(
+    seen: Observation, run: OptionRun, number: Tensor, made: TaskStep, ended: Tensor
+) -> Transitions:
+    """Return a step as the low level keeps it: option, elapsed and ended behind private numbers."""
+    kept = torch.stack([run.option, run.elapsed, ended], -1).to(seen.private.dtype)
+    return Transitions(
+        seen.row,
+        torch.cat([seen.private, kept], -1),
+        number,
+        made.reward,
+        (~made.terminated).to(made.reward.dtype),
+        made.final_row,
+        torch.cat([made.final_private, kept], -1),
+    )
