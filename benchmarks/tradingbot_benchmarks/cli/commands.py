@@ -12,7 +12,7 @@ from tradingbot.app.cli.invocation import JsonOption
 from tradingbot.app.cli.options import require_picture, split_commas
 from tradingbot.app.console import print_json, print_note, print_table, progress_bar
 from tradingbot.domain.errors import require_known
-from tradingbot.learning.catalogue import known_learners
+from tradingbot.learning.catalogue import known_learners, learner_spec
 from tradingbot_benchmarks.cli import evaluate as bench_evaluate
 from tradingbot_benchmarks.cli import serve as bench_serve
 from tradingbot_benchmarks.cli import supervised as bench_supervised
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from tradingbot_benchmarks.data.bench import Measured
     from tradingbot_benchmarks.record import BenchRecord
 
+_MEASURED = tuple(name for name in known_learners() if learner_spec(name).measured)
+"""Learners that say what they are measured with."""
 app = typer.Typer(help="Measure speed and memory; results are checked for equality first.")
 app.add_typer(bench_supervised.app)
 app.add_typer(bench_evaluate.app)
@@ -200,8 +202,8 @@ def bench_learning(
         "turn_0.10,hidden_trend,cost_trap,noise"
     ),
     learners: Annotated[
-        str, typer.Option(help=f"{', '.join(known_learners())}, separated by commas.")
-    ] = ",".join(known_learners()),
+        str, typer.Option(help=f"{', '.join(_MEASURED)}, separated by commas.")
+    ] = ",".join(_MEASURED),
     seeds: Annotated[int, typer.Option(min=1, help="Seeds of each learner on each market.")] = 5,
     agents: Annotated[int, typer.Option(min=1, help="Agents, one per symbol.")] = 143,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",

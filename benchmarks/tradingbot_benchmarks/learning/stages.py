@@ -9,6 +9,7 @@ STAGES = (
     "embed_143x2y",
     "her_sample_ms",
     "her_success_gain",
+    "options_overhead",
     "growth",
     "es_vs_processes",
     "vtrace_vs_ppo",

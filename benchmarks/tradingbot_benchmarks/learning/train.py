@@ -28,6 +28,7 @@ from tradingbot_benchmarks.learning.encoder import EncoderScale, embedding_recor
 from tradingbot_benchmarks.learning.evolution import TINY as TINY_EVOLUTION
 from tradingbot_benchmarks.learning.evolution import EvolutionSize, es_vs_processes
 from tradingbot_benchmarks.learning.hindsight.measure import hindsight_gain, sampling
+from tradingbot_benchmarks.learning.options_overhead import options_overhead
 from tradingbot_benchmarks.learning.ppo.quality import Race, TimeToQuality, compare_time_to_quality
 from tradingbot_benchmarks.learning.ppo.reference import PPOSetting, measure_speed
 from tradingbot_benchmarks.learning.sac.quality import CONFIG, Judge, sac_vs_sb3_to_quality
@@ -149,6 +150,10 @@ def measure_training(
         "her_success_gain": (
             "fraction",
             lambda: [hindsight_gain(3, scale.hindsight_steps, with_sb3=scale.hindsight_with_sb3)],
+        ),
+        "options_overhead": (
+            "fraction",
+            lambda: [options_overhead(min(10, scale.compared_agents), 3 * scale.sac_blocks)],
         ),
         "growth": ("steps/s", lambda: growth(scale)),
         "es_vs_processes": ("s", lambda: [es_vs_processes(scale.evolution)]),

@@ -64,6 +64,8 @@ class OptionPolicy:
         self._range = ActionRange(-1.0, 1.0)
         self.followed = torch.empty(0, dtype=torch.int64)
         """(B,) int64, the options that were followed at the last decision."""
+        self.begun = torch.empty(0, dtype=torch.bool)
+        """(B,) bool, whether they were chosen at it."""
 
     @torch.no_grad()
     def __call__(self, seen: PolicyInputs) -> Tensor:
@@ -86,7 +88,7 @@ class OptionPolicy:
         inputs = option_inputs(self.options, run, proposal)
         number = torch.tanh(self._low(torch.cat([x, inputs], dim=-1))[..., 0].float())
         wanted = corrected(proposal, number, self._reach, self._range)
-        self.followed = run.option.T.reshape(-1)
+        self.followed, self.begun = run.option.T.reshape(-1), is_new.T.reshape(-1)
         return torch.where(self._trades, wanted, 0.0).T.reshape(-1).to(seen.private.dtype)
 
 

@@ -97,5 +97,6 @@ class OptionMemory:
         return run, is_new
 
     def keep(self, row: Tensor, before: OptionRun, was_new: Tensor, after: OptionRun) -> None:
-        """Remember what was decided at a row."""
-        self._row, self._before, self._was_new, self._after = row, before, was_new, after
+        """Remember what was decided at a row; simulators write over the rows that they show."""
+        self._row = row.clone()
+        self._before, self._was_new, self._after = before, was_new, after

@@ -32,32 +32,13 @@ def environment_rules(
         features: Name of the set.
     """
     kind = environment.kind
-    hindsight = getattr(learner.settings, "hindsight", None)
-    yield (
-        hindsight is None or hindsight.strategy == "off" or kind == "goal",
-        f"learner.{learner.name}.hindsight.strategy must be off outside environment goal: there is "
-        f"no goal to relabel, was {getattr(hindsight, 'strategy', None)} in {kind}",
-        (f"learner.{learner.name}.hindsight.strategy",),
-    )
+    yield from _learner_rules(kind, learner, clones, action)
     yield (
         action.neutral_gross_frac == 0.0 or kind == "population",
         "task.rules.action.neutral_gross_frac must be 0 outside environment population, whose "
         f"agents trade the same bars, was above 0 in {kind}",
         ("task.rules.action.neutral_gross_frac",),
     )
-    if learner.spec.takes_options:
-        yield (
-            kind == "population" and not clones,
-            f"environment.kind must be population without cloning for {learner.name}: its options "
-            f"read the run's own bars, was {kind}",
-            ("environment.kind", "learner.name"),
-        )
-        yield (
-            action.space == "continuous",
-            f"task.rules.action.space must be continuous for {learner.name}: options buy and sell "
-            f"shares, was {action.space}",
-            ("task.rules.action.space", "learner.name"),
-        )
     if kind == "curriculum":
         yield (
             features == "default",
@@ -108,6 +89,32 @@ def environment_rules(
     )
     rule = "device must be cpu or auto in environment portfolio, was cuda"
     yield device != "cuda", rule, ("device",)
+
+
+def _learner_rules(
+    kind: str, learner: LearnerSection, clones: bool, action: ActionRules
+) -> Iterator[tuple[bool, str, tuple[str, ...]]]:
+    """Yield what learners ask of the environment: goals for hindsight, bars for options."""
+    hindsight = getattr(learner.settings, "hindsight", None)
+    yield (
+        hindsight is None or hindsight.strategy == "off" or kind == "goal",
+        f"learner.{learner.name}.hindsight.strategy must be off outside environment goal: there is "
+        f"no goal to relabel, was {getattr(hindsight, 'strategy', None)} in {kind}",
+        (f"learner.{learner.name}.hindsight.strategy",),
+    )
+    if learner.spec.takes_options:
+        yield (
+            kind == "population" and not clones,
+            f"environment.kind must be population without cloning for {learner.name}: its options "
+            f"read the run's own bars, was {kind}",
+            ("environment.kind", "learner.name"),
+        )
+        yield (
+            action.space == "continuous",
+            f"task.rules.action.space must be continuous for {learner.name}: options buy and sell "
+            f"shares, was {action.space}",
+            ("task.rules.action.space", "learner.name"),
+        )
 
 
 def require_sleeve_rule(text: str) -> None:

@@ -70,7 +70,25 @@ IMPALA: Options = {
     "learner.impala.gradient_clip": 0.1,
     "learner.impala.learning_rate": 0.01,
 }
-LEARNERS = {"ppo": PPO, "sac": SAC, "direct": DIRECT, "es": ES, "impala": IMPALA}
+HIERARCHICAL: Options = {
+    "learner.name": "hierarchical_sac",
+    "task.rules.action.space": "continuous",
+    "task.private": [],
+    **{f"learner.hierarchical_sac.{key}.hidden": [6] for key in ("actor", "critic", "controller")},
+    "learner.hierarchical_sac.steps_per_update": 8,
+    "learner.hierarchical_sac.warm_up": 8,
+    "learner.hierarchical_sac.batch_size": 8,
+    "learner.hierarchical_sac.buffer_size": 64,
+    "learner.hierarchical_sac.learning_rate": 0.01,
+}
+LEARNERS = {
+    "ppo": PPO,
+    "sac": SAC,
+    "direct": DIRECT,
+    "es": ES,
+    "impala": IMPALA,
+    "hierarchical_sac": HIERARCHICAL,
+}
 DISCRETE: Options = PPO | {"task.rules.action.space": "discrete"}
 CONTINUOUS: Options = {"task.rules.action.space": "continuous"}
 SHORT: Options = CONTINUOUS | {"task.rules.limits.allow_short": True}
@@ -303,6 +321,11 @@ CHANGES: dict[str, tuple[Any, Options]] = {
     ),
     "learner.sac.encoder_rate": (1.0, SAC | LEARNING_ENCODER),
     "learner.sac.buffer_size": (16, SAC),
+    "learner.hierarchical_sac.buffer_size": (16, HIERARCHICAL),
+    "options.entry_actions": ([0.1, 0.2, 0.4], HIERARCHICAL),
+    "options.entry_position_frac": (0.02, HIERARCHICAL),
+    "options.entry_most_frac": (0.06, HIERARCHICAL),
+    "options.target_frac": (0.03, HIERARCHICAL),
     "learner.direct.noise": (0.5, DIRECT),
     "learner.es.elites": (1.0, ES),
     "learner.impala.initial_std": (0.3, IMPALA),
@@ -381,6 +404,8 @@ AREAS: tuple[tuple[str, Measure, Options], ...] = (
     ("cloning.", effects.cloning, CLONED),
     ("learner.ppo.", effects.learning, PPO),
     ("learner.sac.", effects.learning, SAC),
+    ("learner.hierarchical_sac.", effects.learning, HIERARCHICAL),
+    ("options.", effects.following_options, HIERARCHICAL),
     ("learner.es.", effects.learning, ES),
     ("learner.impala.", effects.learning, IMPALA),
     ("learner.", effects.learning, DIRECT),

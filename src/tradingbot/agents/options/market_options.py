@@ -77,16 +77,14 @@ class MarketOptions:
         return self.rules.timeout_bars
 
     def available(self, row: Tensor, private: Tensor) -> Tensor:
-        """Return where each may begin, (N, B, O) bool; waiting always may."""
+        """Return where each may begin, (N, B, O) bool; one at least may."""
         rules, at = self.rules, self._situation(row, private)
         held = at.position.abs() > _FLAT_FRAC
-        may_sell = (at.position > _FLAT_FRAC) | self.allow_short
-        rises, falls = at.gap >= rules.trend_gap_frac, at.gap <= -rules.trend_gap_frac
+        trends = at.gap.abs() >= rules.trend_gap_frac
         near = at.stretch.abs() <= rules.entry_band_frac
         opens = near & (at.position >= -_FLAT_FRAC) & (at.position < rules.entry_position_frac)
-        follows = rises | (falls & may_sell)
-        scalps = ~(rises | falls)
-        return torch.stack([opens, held, follows, scalps, torch.ones_like(held)], dim=-1)
+        all_options = [opens, held, self._may_follow(at), ~trends, ~self._is_ready(at)]
+        return torch.stack(all_options, dim=-1)
 
     def propose(self, row: Tensor, private: Tensor, run: OptionRun) -> Tensor:
         """Return what each account's option does, (N, B)."""
@@ -135,11 +133,20 @@ class MarketOptions:
         share = torch.where(at.entry_move <= -rules.stop_frac, 1.0, share)
         return -share * torch.sign(at.position)
 
+    def _may_follow(self, at: Situation) -> Tensor:
+        """Return where there is a trend, and something to buy or sell with it."""
+        may_sell = (at.position > _FLAT_FRAC) | self.allow_short
+        falls = at.gap <= -self.rules.trend_gap_frac
+        return (at.gap >= self.rules.trend_gap_frac) | (falls & may_sell)
+
     def _is_ready(self, at: Situation) -> Tensor:
-        """Return where there is something else to do: a trend, a stop, or a profit to take."""
+        """Return where a trend may be followed, or a position is at its stop or first profit.
+
+        Something besides waiting may begin there.
+        """
         rules, held = self.rules, at.position.abs() > _FLAT_FRAC
         moved = (at.entry_move >= rules.partial_frac) | (at.entry_move <= -rules.stop_frac)
-        return (at.gap.abs() >= rules.trend_gap_frac) | (held & moved)
+        return self._may_follow(at) | (held & moved)
 
     def _situation(self, row: Tensor, private: Tensor) -> Situation:
         size, entry_move, exposure, total_return = (

@@ -107,6 +107,22 @@ class StatePlane:
 
 
 @dataclass(frozen=True)
+class OptionUse:
+    """Which options agents follow on the test part, all together."""
+
+    names: tuple[str, ...]
+    chosen_frac: tuple[float, ...]
+    """(O,) share of choices: what gates call use."""
+    steps_frac: tuple[float, ...]
+    """(O,) share of bars under each."""
+    mean_bars: float
+    """Bars from one choice to the next."""
+    regimes: tuple[str, ...]
+    by_regime: tuple[tuple[float, ...], ...]
+    """(R, O) share of bars under each in a regime of the market; NaN where it did not occur."""
+
+
+@dataclass(frozen=True)
 class PolicyAnalysis:
     """What the policy does, on the test part."""
 
@@ -137,6 +153,8 @@ class PolicyAnalysis:
     deviation."""
     unavailable: tuple[tuple[str, str], ...] = ()
     """Part (`value landscape`, `attention`) → why there is none."""
+    options: OptionUse | None = None
+    """Use of options; None where agents have none."""
 
 
 @dataclass(frozen=True)

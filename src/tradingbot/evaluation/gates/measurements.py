@@ -150,6 +150,19 @@ def _largest_term(dossier: Dossier) -> Finding:
     return max(shares) if len(shares) > 1 else "the reward has one term"
 
 
+def _option_use(choose: Callable[[tuple[float, ...]], float]) -> Callable[[Dossier], Finding]:
+    """Read the share of choices of one option, the least or the most used."""
+
+    def find(dossier: Dossier) -> Finding:
+        if dossier.policy is None:
+            return _left_out(dossier, "policy")
+        if dossier.policy.options is None:
+            return "agents have no options: it takes a run with learner.name: hierarchical_sac"
+        return choose(dossier.policy.options.chosen_frac)
+
+    return find
+
+
 def _placebos(dossier: Dossier) -> Finding:
     if dossier.placebos is None or not dossier.placebos.rows:
         return _left_out(dossier, "placebos")
@@ -247,6 +260,8 @@ MEASUREMENTS: Mapping[str, Measurement] = {
     "cost_reserve": Measurement("× assumed costs", "sensitivity", _cost_reserve),
     "net_bps_one_bar_late": Measurement("bp/bar", "leak-check", _late),
     "largest_reward_term_frac": Measurement("fraction", "policy", _largest_term),
+    "smallest_option_frac": Measurement("fraction", "policy", _option_use(min)),
+    "largest_option_frac": Measurement("fraction", "policy", _option_use(max)),
     "seeds_edge_bps": Measurement("bp/bar", "seeds", _seeds_edge),
     "seeds_net_bps": Measurement("bp/bar", "seeds", _of("seeds", "net_bps_iqm")),
     "deflated_sharpe": Measurement(

@@ -10,10 +10,6 @@ from collections.abc import Mapping
 
 from tradingbot.evaluation.gates.measurement import Measurement
 
-_NO_OPTIONS = "agents have no options yet; their shares of use in a run would measure it"
-_NO_HINDSIGHT = (
-    "no learner has hindsight replay yet; success rates with and without it would measure it"
-)
 _NO_EVOLUTION = "there are no evolution strategies yet; a benchmark beside SAC would measure it"
 _NO_SERVICE = "nothing is served yet; a benchmark of the service would measure it"
 _NO_EXPORT = "there is no export to ONNX yet; the same bars through both would measure it"
@@ -25,9 +21,6 @@ _NO_MASTER = (
     "dossier of one would measure it"
 )
 _PENDING = {
-    "smallest_option_frac": ("fraction", _NO_OPTIONS),
-    "largest_option_frac": ("fraction", _NO_OPTIONS),
-    "hindsight_gain_frac": ("fraction", _NO_HINDSIGHT),
     "evolution_share_of_sac": ("fraction", _NO_EVOLUTION),
     "answer_p95_ms": ("ms", _NO_SERVICE),
     "onnx_largest_difference": ("of an action", _NO_EXPORT),

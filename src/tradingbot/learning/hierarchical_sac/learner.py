@@ -6,18 +6,23 @@ import torch
 from torch import Tensor, nn
 
 from tradingbot.domain.errors import ConfigError
-from tradingbot.learning.device import rate_holder, set_rate
+from tradingbot.learning.device import set_rate
 from tradingbot.learning.generators import make_generator
 from tradingbot.learning.hierarchical_sac.config import HierarchicalSACConfig
 from tradingbot.learning.hierarchical_sac.controller import Controller, OptionBatch
 from tradingbot.learning.hierarchical_sac.course import OptionCourse
 from tradingbot.learning.hierarchical_sac.ended_options import EndedOptions
+from tradingbot.learning.hierarchical_sac.kept_steps import N_KEPT, run_of, step_of
+from tradingbot.learning.hierarchical_sac.set_up import (
+    low_level_config,
+    make_optimiser,
+    options_of,
+)
 from tradingbot.learning.hierarchical_sac.usage import OptionUsage
 from tradingbot.learning.learner import Metrics, Update, experience_of
 from tradingbot.learning.learner_state import name_parts
-from tradingbot.learning.replay import Replay, Transitions
+from tradingbot.learning.replay import Replay
 from tradingbot.learning.sac import networks as sac
-from tradingbot.learning.sac.config import SACConfig
 from tradingbot.learning.sac.memory import RewardScale
 from tradingbot.learning.task import Observation, Task, TaskStep
 from tradingbot.learning.task_learner import TaskLearner
@@ -28,29 +33,10 @@ from tradingbot.networks.option_actor import (
     corrected,
     option_inputs,
 )
-from tradingbot.networks.options import OptionMemory, OptionRun, Options
+from tradingbot.networks.options import OptionMemory, OptionRun
 from tradingbot.networks.view import View
 
 _CONTROLLER = ("loss_value", "loss_policy", "entropy", "value")
-_N_KEPT = 3
-"""Numbers of a step that the low level keeps beside private ones: option, elapsed, ended."""
-
-
-def options_of(task: Task) -> Options:
-    """Return the options of a task.
-
-    Raises:
-        ConfigError: If it has none, or its actions are no single number.
-    """
-    found: Options | None = getattr(task, "options", None)
-    if found is None or task.action.kind != "box" or task.action.n_components:
-        raise ConfigError(
-            "hierarchical SAC must have options in a task with one number as action",
-            was=f"{type(task).__name__}, {task.action.kind}, "
-            f"{'no options' if found is None else 'options'}",
-            remedy="Train in environment.kind population with continuous actions",
-        )
-    return found
 
 
 class HierarchicalSAC(TaskLearner):
@@ -92,13 +78,13 @@ class HierarchicalSAC(TaskLearner):
         self._controller = Controller(self._n_agents, n_seen, n_options, config, weights).to(
             self.device
         )
-        low = _low_level(config)
+        low = low_level_config(config)
         n_low = n_seen + n_options + N_EXTRA_INPUTS
         self._low = sac.SoftNetworks(self._n_agents, n_low, low, weights).to(self.device)
         self._acting = {"controller": self._controller.actor, "low_level": self._low.actor}
-        self._optimiser = self._make_optimiser()
+        self._optimiser = make_optimiser(self._controller, self._low, config.weight_decay)
         kept = {"capacity": config.buffer_size, "device": self.device}
-        self._steps_kept = Replay(*sizes, task.n_private + _N_KEPT, **kept)  # type: ignore[arg-type]
+        self._steps_kept = Replay(*sizes, task.n_private + N_KEPT, **kept)  # type: ignore[arg-type]
         self._ended = EndedOptions(*sizes, task.n_private, **kept)  # type: ignore[arg-type]
         self._reward_scale = RewardScale(self._n_agents, self.device)
         self._exploration = make_generator(seed, self.name, "policy", device=self.device)
@@ -193,7 +179,7 @@ class HierarchicalSAC(TaskLearner):
         ended = course.advance(options, made, self.config.discount, done)
         usage.count(options, seen, made, course.run, ended)
         self._reward_scale.insert(made.reward)
-        self._steps_kept.insert(_step_of(seen, run, number, made, ended))
+        self._steps_kept.insert(step_of(seen, run, number, made, ended))
         self._ended.insert_where(course.transitions(made), ended)
         course.finish(ended)
         self._state, self._observation = made.state, made.observation
@@ -211,11 +197,10 @@ class HierarchicalSAC(TaskLearner):
         aim = sac.Aim(torch.log(2.0 * target), torch.ones_like(target))
         low = self._low.losses(self._step_batch(), aim)
         losses = [over.critic, over.actor, over.temperature]
+        penalty = self._controller.penalty()
         if config.reach:
             losses += [low.critic, low.actor, low.temperature]
-        penalty = (
-            self._controller.penalty() + self._low.actor.penalty() + self._low.critic.penalty()
-        )
+            penalty = penalty + self._low.actor.penalty() + self._low.critic.penalty()
         losses.append(config.deviation_penalty * penalty)
         self._optimiser.zero_grad(set_to_none=True)
         learned = [loss for loss in losses if loss.requires_grad]
@@ -252,9 +237,7 @@ class HierarchicalSAC(TaskLearner):
         drawn, n = self._steps_kept.sample(self.config.batch_size, self._draws), self.task.n_private
         private, final = drawn.private[..., :n], drawn.final_private[..., :n]
         nothing = torch.zeros_like(drawn.reward)
-        option, elapsed = (drawn.private[..., n + place].long() for place in (0, 1))
-        run = OptionRun(option, elapsed, nothing)
-        ended = drawn.final_private[..., n + 2] > 0.0
+        run, ended = run_of(drawn, n)
         seen, after = (
             Observation(row, numbers, nothing)
             for row, numbers in ((drawn.row, private), (drawn.final_row, final))
@@ -282,26 +265,6 @@ class HierarchicalSAC(TaskLearner):
             return reward
         return reward / self._reward_scale.deviation()[:, None]
 
-    def _make_optimiser(self) -> torch.optim.Adam:
-        parts = {
-            "controller": [
-                *self._controller.actor.parameters(),
-                *self._controller.critics.parameters(),
-            ],
-            "low": [*self._low.actor.parameters(), *self._low.critic.parameters()],
-            "temperature": [self._controller.log_temperature, self._low.log_temperature],
-        }
-        groups = [
-            {
-                "name": name,
-                "params": part,
-                "weight_decay": 0.0 if name == "temperature" else self.config.weight_decay,
-                "lr": rate_holder(self.device),
-            }
-            for name, part in parts.items()
-        ]
-        return torch.optim.Adam(groups, fused=True, capturable=self.device.type == "cuda")
-
     def _set_rates(self) -> None:
         rates = {
             "controller": self.config.controller_rate,
@@ -320,29 +283,3 @@ class HierarchicalSAC(TaskLearner):
         }
         metrics["controller/temperature"] = self._controller.log_temperature.detach().exp()
         return metrics
-
-
-def _low_level(config: HierarchicalSACConfig) -> SACConfig:
-    """Return the settings of the low level's networks."""
-    return SACConfig(
-        actor=config.actor,
-        critic=config.critic,
-        discount=config.discount,
-        temperature=config.temperature,
-    )
-
-
-def _step_of(
-    seen: Observation, run: OptionRun, number: Tensor, made: TaskStep, ended: Tensor
-) -> Transitions:
-    """Return a step as the low level keeps it: option, elapsed and ended behind private numbers."""
-    kept = torch.stack([run.option, run.elapsed, ended], -1).to(seen.private.dtype)
-    return Transitions(
-        seen.row,
-        torch.cat([seen.private, kept], -1),
-        number,
-        made.reward,
-        (~made.terminated).to(made.reward.dtype),
-        made.final_row,
-        torch.cat([made.final_private, kept], -1),
-    )

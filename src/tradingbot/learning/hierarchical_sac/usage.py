@@ -53,6 +53,7 @@ class OptionUsage:
         available = self._available / max(self._n_steps, 1)
         for place, name in enumerate(self._names):
             metrics[f"options/{name}_share"] = share[:, place]
+            metrics[f"options/{name}_chosen"] = self._ended[:, place] / count
             metrics[f"options/{name}_available"] = available[:, place]
             metrics[f"options/{name}_success"] = success[:, place]
         return {name: each.float() for name, each in metrics.items()}

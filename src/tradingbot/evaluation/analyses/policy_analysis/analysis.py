@@ -12,6 +12,10 @@ from tradingbot.envs.population.layout import action_spec, market_table
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
 from tradingbot.evaluation.analyses.policy_analysis import attention, measure
 from tradingbot.evaluation.analyses.policy_analysis.landscape import measure_landscape
+from tradingbot.evaluation.analyses.policy_analysis.option_use import (
+    RecordedOptions,
+    measure_option_use,
+)
 from tradingbot.evaluation.analyses.policy_analysis.states import (
     OWN,
     RecordedPolicy,
@@ -36,7 +40,8 @@ def measure_policy_analysis(
         DataError: If the test part has too few bars.
         StorageError: If the run's checkpoint is damaged.
     """
-    loaded, watched = load_policy(subject.run), RecordedPolicy(subject.policy)
+    options = RecordedOptions(subject.policy)
+    loaded, watched = load_policy(subject.run), RecordedPolicy(options)
     (played,) = subject.backtest_all([PolicyUnderTest(subject.run.id, watched)], "test")
     states = collect_states(subject, played, watched, settings.max_states)
     spec = action_spec(subject.config.task.rules)
@@ -63,6 +68,7 @@ def measure_policy_analysis(
         **({"attention_lags": None, "attention": None} if isinstance(looked, str) else looked),
         reward_shares=measure.reward_shares(played.reward_names, played.reward_terms),
         deviations=measure.head_deviations(actor, subject.data.world.symbols),
+        options=measure_option_use(subject, options),
         unavailable=tuple((part, why) for part, why in missing.items() if isinstance(why, str)),
     )
 
@@ -81,8 +87,8 @@ def _attention(
     last = IndexRange(bars.stop - min(settings.attention_bars, len(bars)), bars.stop)
     weights = attention.attention_by_lag(encoder, market_table(subject.data.world), last)
     found = {"attention_lags": tuple(range(len(weights))), "attention": tuple(weights)}
-    if not len(states.action):
-        return found
+    if not len(states.action) or loaded.acting.options is not None:
+        return found  # what a controller over options does has no gradient
     cells = attention.attention_by_feature(
         subject, loaded, actor, states, settings.attention_states
     )

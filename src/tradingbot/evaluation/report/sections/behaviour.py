@@ -6,7 +6,12 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 
-from tradingbot.evaluation.dossier.analysis import PolicyAnalysis, StateActionMap, StatePlane
+from tradingbot.evaluation.dossier.analysis import (
+    OptionUse,
+    PolicyAnalysis,
+    StateActionMap,
+    StatePlane,
+)
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.gates.idleness import no_agent_trades
 from tradingbot.evaluation.report.blocks import Block
@@ -30,6 +35,7 @@ def behaviour_section(dossier: Dossier, found: PolicyAnalysis) -> Answer:
     if no_agent_trades(dossier):
         return "No agent trades: every decision is to stay in cash, whatever the agents see.", ()
     charts = [_histogram(dossier, found), _rewards(found)]
+    charts += [_options(dossier, found.options)] if found.options else []
     charts += [_plane(dossier, plane) for plane in found.planes]
     charts += [
         chart
@@ -103,6 +109,28 @@ def _state_action(one: StateActionMap) -> Chart:
     axis, words = Axis("mean action"), "value, in equal counts"
     drawing = column_chart(bars, axis, width=THIRD_PX, height=170, words=words)
     return Chart(f"Action by {one.input}", drawing)
+
+
+def _options(dossier: Dossier, use: OptionUse) -> Chart:
+    rows = (*use.regimes, "all bars")
+    table = HeatMap(
+        [[100 * cell for cell in row] for row in (*use.by_regime, use.steps_frac)],
+        rows,
+        [name.replace("_", " ") for name in use.names],
+        row_words="regime; share of bars, %",
+        column_words="option",
+        digits=0,
+    )
+    chosen = ", ".join(
+        f"{name.replace('_', ' ')} {percent(share, 0)}"
+        for name, share in zip(use.names, use.chosen_frac, strict=True)
+    )
+    caption = (
+        f"Share of bars that all agents spend under each option. Of choices: {chosen}; one every "
+        f"{use.mean_bars:.1f} bars; {scope(dossier)}."
+    )
+    drawing = heat_map(table, width=HALF_PX, cell_height=28)
+    return Chart("Which option is followed in which regime", drawing, caption)
 
 
 def _plane(dossier: Dossier, plane: StatePlane) -> Chart:
