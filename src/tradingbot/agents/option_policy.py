@@ -11,7 +11,7 @@ from tradingbot.agents.network_policy import TRADES, by_agent, require_accounts
 from tradingbot.agents.options.market_options import MarketOptions
 from tradingbot.agents.policy import PolicyInputs
 from tradingbot.domain.errors import ConfigError
-from tradingbot.market.observation import PRIVATE_FEATURES
+from tradingbot.market.private_features import PRIVATE_FEATURES
 from tradingbot.networks.actor_layout import ActorLayout
 from tradingbot.networks.heads import StackedHead
 from tradingbot.networks.option_actor import (
