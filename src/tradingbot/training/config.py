@@ -13,7 +13,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, InstanceOf, Strict, model_validator
 
-from tradingbot.agents.options.rules import OptionRules
 from tradingbot.configuration.conflicts import KeyConflict
 from tradingbot.configuration.pipeline import (
     ConfigSection,
@@ -187,9 +186,7 @@ class TrainConfig(ConfigSection):
     """Fields of `learning.objectives.config.ObjectivesConfig`."""
     shaping: tools.ShapingSection = tools.NO_SHAPING
     """Fields of `learning.shaping.config.ShapingConfig`."""
-    options: Annotated[InstanceOf[OptionRules], *library_section(OptionRules, "options")] = (
-        OptionRules()
-    )
+    options: tools.OptionsSection = tools.PLANNED_OPTIONS
     """Fields of `agents.options.rules.OptionRules`: what a learner of options chooses from."""
     budget: BudgetSection = BudgetSection()
     """How much."""

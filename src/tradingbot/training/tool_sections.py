@@ -1,4 +1,4 @@
-"""Sections of tools that change rewards between collecting and learning, and where they act."""
+"""Sections of tools: those that change rewards between collecting and learning, and options."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import InstanceOf
 
+from tradingbot.agents.options.rules import OptionRules
 from tradingbot.learning.curiosity.config import CuriosityConfig
 from tradingbot.learning.objectives.config import ObjectivesConfig
 from tradingbot.learning.shaping.config import ShapingConfig
@@ -22,6 +23,9 @@ ObjectivesSection = Annotated[
     InstanceOf[ObjectivesConfig], *library_section(ObjectivesConfig, "objectives")
 ]
 ShapingSection = Annotated[InstanceOf[ShapingConfig], *library_section(ShapingConfig, "shaping")]
+OptionsSection = Annotated[InstanceOf[OptionRules], *library_section(OptionRules, "options")]
+PLANNED_OPTIONS = OptionRules()
+"""The figures of the plan."""
 NO_CURIOSITY, NO_OBJECTIVES, NO_SHAPING = CuriosityConfig(), ObjectivesConfig(), ShapingConfig()
 """Sections as they are where nothing is asked for."""
 
