@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from tradingbot.app.cli.application import run
 from tradingbot.app.paper import signals
 from tradingbot.runtime.session.bars import MarketBar
 from tradingbot.runtime.session.folder import Request, SessionFolder
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +100,31 @@ def test_kill_holds_until_an_authorised_person_arms(paper: Paper) -> None:
     assert "only an authorised person" in told
     assert "active" in paper("arm", "killed", "--by", "ada", "--reason", "drill is over")
     assert paper.status("killed")["tripped"] == []
+
+
+DRILLS = re.findall(
+    r"^\| `(\w+)` \| `(--limit [^`]+)` \|$",
+    (ROOT / "docs" / "how_to" / "trade_on_paper.md").read_text(encoding="utf-8"),
+    flags=re.MULTILINE,
+)
+
+
+@pytest.mark.parametrize(
+    ("code", "options"),
+    [
+        pytest.param(*each, id=each[0], marks=[] if number % 4 == 0 else pytest.mark.slow)
+        for number, each in enumerate(DRILLS)
+    ],
+)
+def test_drill_of_the_how_to_trips_its_control(paper: Paper, code: str, options: str) -> None:
+    name = f"drill-{code.lower().replace('_', '-')}"
+    document = paper.start(name, "--unlimited", *options.split())
+
+    assert document["denials"].get(code, 0) > 0, document["denials"]
+
+
+def test_how_to_has_drills() -> None:
+    assert len(DRILLS) >= 18
 
 
 def test_default_limits_deny_what_is_not_sure(paper: Paper) -> None:
