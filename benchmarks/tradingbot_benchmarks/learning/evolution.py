@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -21,6 +23,7 @@ from tradingbot.learning.es.learner import ES
 from tradingbot.learning.es.perturbation import draw_seeds, mirrored_members
 from tradingbot.networks.threads import torch_threads
 from tradingbot.networks.view import TableView
+from tradingbot_benchmarks.learning.curve.measure import LearningRun, run_learning
 from tradingbot_benchmarks.learning.sac.quality import CONFIG
 from tradingbot_benchmarks.record import BenchRecord
 
@@ -28,6 +31,7 @@ _SEED = 7
 _TOLERANCE = 1e-4
 """Between the weights after one update that were made in both ways."""
 GOAL = 6.0
+SHARE_GOAL = 0.8
 
 
 @dataclass(frozen=True)
@@ -144,6 +148,35 @@ def _require_equal(
     if gap > _TOLERANCE:
         rule = "a population must move weights as its members one by one do"
         raise UserError(rule, was=f"a difference of {gap:.2g}", where="es_vs_processes")
+
+
+def es_vs_sac(n_agents: int, *, seeds: Sequence[int], updates: int = 0) -> BenchRecord:
+    """Compare what evolution strategies and SAC earn out of sample on the planted market.
+
+    Args:
+        n_agents: Symbols.
+        seeds: Of market and learners; what both earn is summed over them.
+        updates: Of each, for a first look; 0: the settings' own.
+    """
+    run = LearningRun(n_agents=n_agents, shrinkage=None, compiled=False, updates=updates)
+    with torch_threads(1):
+        found = {
+            name: [run_learning("planted_0.10", name, seed, run) for seed in seeds]
+            for name in ("es", "sac")
+        }
+    ours, sac = (sum(each.policy_bp for each in made) for made in found.values())
+    ours_s, sac_s = (sum(each.seconds for each in made) for made in found.values())
+    best = sum(each.oracle_bp for each in found["es"])
+    note = (
+        f"synthetic planted κ = 0.10, {n_agents} symbols, seeds {', '.join(map(str, seeds))}, one "
+        f"core; net return on 1,512 later bars, {ours / best:.0%} of the oracle in {ours_s:.0f} s "
+        f"against {sac / best:.0%} in {sac_s:.0f} s; goal {SHARE_GOAL:g}"
+    )
+    if sac <= 0.0:
+        return BenchRecord("es_vs_sac", math.nan, "frac", note=f"SAC earned nothing; {note}")
+    return BenchRecord(
+        "es_vs_sac", ours / sac, "frac", SHARE_GOAL, "goal", ours / sac / SHARE_GOAL, note
+    )
 
 
 TINY = EvolutionSize(agents=2, n_envs=2, population=4, bars=8, rounds=1)

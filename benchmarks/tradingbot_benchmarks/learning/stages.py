@@ -12,6 +12,7 @@ STAGES = (
     "options_overhead",
     "growth",
     "es_vs_processes",
+    "es_vs_sac",
     "vtrace_vs_ppo",
     "icm_overhead",
 )

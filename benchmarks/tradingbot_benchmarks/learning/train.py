@@ -26,7 +26,7 @@ from tradingbot_benchmarks.learning.curiosity import icm_overhead
 from tradingbot_benchmarks.learning.encoder import FULL as FULL_ENCODER
 from tradingbot_benchmarks.learning.encoder import EncoderScale, embedding_record
 from tradingbot_benchmarks.learning.evolution import TINY as TINY_EVOLUTION
-from tradingbot_benchmarks.learning.evolution import EvolutionSize, es_vs_processes
+from tradingbot_benchmarks.learning.evolution import EvolutionSize, es_vs_processes, es_vs_sac
 from tradingbot_benchmarks.learning.hindsight.measure import hindsight_gain, sampling
 from tradingbot_benchmarks.learning.options_overhead import options_overhead
 from tradingbot_benchmarks.learning.ppo.quality import Race, TimeToQuality, compare_time_to_quality
@@ -157,6 +157,7 @@ def measure_training(
         ),
         "growth": ("steps/s", lambda: growth(scale)),
         "es_vs_processes": ("s", lambda: [es_vs_processes(scale.evolution)]),
+        "es_vs_sac": ("frac", lambda: [es_to_share(scale)]),
         "vtrace_vs_ppo": ("s", lambda: [vtrace_to_quality(scale)]),
         "icm_overhead": ("fraction of time", lambda: icm_overhead(scale.compared_agents)),
     }
@@ -234,6 +235,13 @@ def sac_to_quality(scale: TrainScale) -> BenchRecord:
         limit_s=scale.quality_limit_s,
         compiled=scale.compiled,
     )
+
+
+def es_to_share(scale: TrainScale) -> BenchRecord:
+    """See `evolution.py`."""
+    few = scale.quality_agents <= TINY.quality_agents
+    seeds = (0,) if scale.quality_agents < FULL.quality_agents else (0, 1, 2)
+    return es_vs_sac(min(scale.quality_agents, 8), seeds=seeds, updates=1 if few else 0)
 
 
 def vtrace_to_quality(scale: TrainScale) -> BenchRecord:

@@ -7,6 +7,7 @@ learner go on at rate 0, or end in the middle of its decay.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from types import MappingProxyType
 from typing import Any
 
@@ -64,6 +65,9 @@ def check_budget(
 def _check_updates(config: TrainConfig, places: Mapping[KeyPath, Place]) -> None:
     spec, settings, budget = config.learner.spec, config.learner.settings, config.budget
     name, key = spec.name, spec.steps_per_update
+    is_set = key in {each.name for each in fields(spec.config)}
+    path = ("learner", name, key) if is_set else ("learner", name)  # else it follows from others
+    dotted = ".".join(path)
     in_update = spec.steps_of_update(settings) * budget.n_envs
     steps_key = ("budget", "steps_per_agent")
     updates = -(-budget.steps_per_agent // in_update)
@@ -71,10 +75,9 @@ def _check_updates(config: TrainConfig, places: Mapping[KeyPath, Place]) -> None
         raise ConfigError(
             f"budget.steps_per_agent must be enough for {_FEWEST_UPDATES} updates",
             was=f"{budget.steps_per_agent}, where an update takes {in_update} "
-            f"(learner.{name}.{key} × budget.n_envs)",
-            where=place_conflict(places, [steps_key, ("learner", name, key), ("budget", "n_envs")]),
-            remedy=f"Give more than {in_update} steps, or lower learner.{name}.{key} or "
-            "budget.n_envs",
+            f"({dotted} × budget.n_envs)",
+            where=place_conflict(places, [steps_key, path, ("budget", "n_envs")]),
+            remedy=f"Give more than {in_update} steps, or lower {dotted} or budget.n_envs",
         )
     warm_up = getattr(settings, spec.warm_up) if spec.warm_up else 0
     if warm_up >= budget.steps_per_agent:

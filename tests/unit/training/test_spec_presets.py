@@ -39,6 +39,11 @@ SMALL: dict[str, dict[str, object]] = {
         "learner.sac.batch_size": 8,
         "learner.sac.buffer_size": 256,
     },
+    "recovery_d": {
+        "learner.es.population": 4,
+        "learner.es.bars": 8,
+        "budget.steps_per_agent": 200,
+    },
 }
 V31 = ("pnl", "cost", "sharpe", "drawdown", "diversity", "repeat", "intrinsic_action")
 

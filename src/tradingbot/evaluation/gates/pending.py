@@ -10,7 +10,6 @@ from collections.abc import Mapping
 
 from tradingbot.evaluation.gates.measurement import Measurement
 
-_NO_EVOLUTION = "there are no evolution strategies yet; a benchmark beside SAC would measure it"
 _NO_SERVICE = "nothing is served yet; a benchmark of the service would measure it"
 _NO_EXPORT = "there is no export to ONNX yet; the same bars through both would measure it"
 _NO_BREAKERS = "there is no live trading with breakers yet; a drill of each would measure it"
@@ -21,7 +20,6 @@ _NO_MASTER = (
     "dossier of one would measure it"
 )
 _PENDING = {
-    "evolution_share_of_sac": ("fraction", _NO_EVOLUTION),
     "answer_p95_ms": ("ms", _NO_SERVICE),
     "onnx_largest_difference": ("of an action", _NO_EXPORT),
     "breakers_untested": ("breakers", _NO_BREAKERS),
