@@ -27,7 +27,6 @@ RULES = SimulatorParams(
 )
 
 
-@pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")  # the compiler's own
 def test_compiled_step_equals_the_eager_one(monkeypatch: pytest.MonkeyPatch) -> None:
     if missing_compiler(torch.device("cpu")):
         pytest.skip("compiling for the CPU needs a C++ compiler, and there is none")

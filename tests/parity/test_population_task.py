@@ -120,7 +120,6 @@ def test_gradient_of_the_differentiable_step_equals_finite_differences() -> None
 
 @pytest.mark.slow
 @pytest.mark.parametrize("space", ["target", "discrete"])
-@pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")  # the compiler's own
 def test_compiled_task_equals_the_eager_one(space: ActionSpace) -> None:
     if missing_compiler(torch.device("cpu")):
         pytest.skip("compiling for the CPU needs a C++ compiler, and there is none")
@@ -150,7 +149,6 @@ def test_compiled_task_equals_the_eager_one(space: ActionSpace) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")  # the compiler's own
 def test_compiled_gradient_equals_the_eager_one() -> None:
     if missing_compiler(torch.device("cpu")):
         pytest.skip("compiling for the CPU needs a C++ compiler, and there is none")

@@ -124,7 +124,6 @@ def test_float32_over_an_episode_keeps_its_bound() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")  # the compiler's own
 def test_float64_over_a_million_steps_is_exact() -> None:
     if not any(shutil.which(name) for name in ("g++", "clang++", "c++")):
         pytest.skip("a million steps are walked in compiled code, and there is no C++ compiler")
