@@ -19,7 +19,7 @@ from tradingbot.learning.direct.config import DEVIATIONS_OF_BEFORE, DirectConfig
 from tradingbot.learning.ppo.config import PPOConfig
 from tradingbot.learning.sac.config import SACConfig
 from tradingbot.training.config import TrainConfig
-from tradingbot.training.tool_sections import TOOL_KEYS, TOOL_RULES
+from tradingbot.training.tool_conditions import TOOL_KEYS, TOOL_RULES
 
 
 class Condition(NamedTuple):

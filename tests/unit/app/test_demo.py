@@ -45,7 +45,7 @@ CONFIG = PipelineConfig(
 )
 STEPS = [
     *("generate", "validate", "features", "prove causal"),
-    *("stylised facts", "known answers", "train", "evaluate"),
+    *("stylised facts", "known answers", "train", "evaluate", "trade"),
 ]
 
 
@@ -124,7 +124,7 @@ def test_page_of_a_market_without_regimes_has_every_section(result: DemoResult) 
     html = render_demo(result)
 
     titles = re.findall(r"<h2>(\d) · ([^<]+?)\s*<?", html)
-    assert [number for number, _ in titles] == list("1234567")
+    assert [number for number, _ in titles] == list("12345678")
     assert html.count("<figure>") == 9
     assert result.evaluation is not None
     assert f'<span class="word">{result.evaluation.memo.verdict}</span>' in html

@@ -1,4 +1,4 @@
-"""Reads `dossier.json` of format 1, which had no format number, and of formats 2 to 6.
+"""Reads `dossier.json` of format 1, which had no format number, and of formats 2 to 7.
 
 There the net return of the agents had a second interval, by Newey and West's error, beside the one
 of the stationary bootstrap. The latter is the interval of a policy; the former is dropped. Agents
@@ -6,7 +6,8 @@ had no count of steps with a trade. Before format 3 nothing said what an action 
 how each auxiliary task did; before format 4 the policy had no maps over two inputs, and
 rewards were not analysed; before format 5 stages of a curriculum were not told; before format 6 net
 returns were not taken apart, and statistics judged the portfolio's net return; before format 7
-break-even costs, regimes and placebos judged the net return.
+break-even costs, regimes and placebos judged the net return; before format 8 nothing told of the
+use of options, nor of the Sharpe ratio of alpha.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ _ADDED: dict[str, dict[str, Any]] = {
         "unavailable": [],
         "attention_features": [],
         "attention_map": [],
+        "options": None,
     },
     "statistics": {
         "judged": "",

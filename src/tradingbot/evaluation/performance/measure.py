@@ -170,7 +170,7 @@ def policy_performance(
     """
     series, per_year = played.portfolio_returns, played.bars_per_year
     sleeves, closed = played.returns.mean(axis=1), played.trades.select(~played.trades.is_open)
-    alpha = np.zeros(0) if parts is None else parts.alpha.mean(axis=1)
+    alpha = None if parts is None else parts.alpha.mean(axis=1)
     return PolicyPerformance(
         policy=played.policy,
         kind=kind,
@@ -195,7 +195,7 @@ def policy_performance(
         equity=tuple(played.portfolio[day_ends(played)].tolist()),
         earned=None if parts is None else earned_parts(parts),
         win_rate_interval=_win_rate(played),
-        alpha_sharpe_annual=returns.annual_sharpe(alpha, bars_per_year=per_year),
+        alpha_sharpe_annual=math.nan if alpha is None else annual_sharpe_or_zero(alpha, per_year),
     )
 
 

@@ -73,8 +73,8 @@ class PolicyPerformance:
     """Win rate with its 95 % interval, which knows that trades of the same days go together; None
     without a closed trade, and where an earlier version did not measure it."""
     alpha_sharpe_annual: float = math.nan
-    """Of the accounts' mean alpha per bar; NaN where nothing moves, and where an earlier version
-    did not measure it."""
+    """Of the accounts' mean alpha per bar, 0 where nothing moves; NaN where it was not taken apart,
+    and where an earlier version did not measure it."""
 
     @property
     def market_bps(self) -> Interval | None:
@@ -165,7 +165,7 @@ class PartPerformance:
 
 
 _ADDED: dict[str, dict[str, Any]] = {
-    "policies": {"earned": None, "win_rate_interval": None},
+    "policies": {"earned": None, "win_rate_interval": None, "alpha_sharpe_annual": "nan"},
     "agents": {f"{name}_bps_per_bar": "nan" for name in ("market", "timing", "alpha")},
 }
 """Fields of rows that earlier versions of a part lack, and what they are there."""
