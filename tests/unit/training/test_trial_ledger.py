@@ -40,6 +40,10 @@ def test_training_is_counted_once_with_its_result_on_the_test_part(tmp_path: Pat
         last.sharpe_annual.estimate / math.sqrt(bars_per_year)
     )
     assert last.sharpe_annual.estimate != first.sharpe_annual.estimate
+    assert trial.judged_sharpe_per_bar == pytest.approx(
+        last.alpha_sharpe_annual / math.sqrt(bars_per_year)
+    )
+    assert trial.judged_sharpe_per_bar != trial.sharpe_per_bar
 
     resume_session(session.run.id, tmp_path)
     assert len(Ledger(tmp_path).trials(trial_data := data_key(session.run.record.data))) == 1

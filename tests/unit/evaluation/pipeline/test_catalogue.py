@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from numpy.typing import ArrayLike
 
 from fixtures.tiny_evaluation import tiny_evaluation
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
@@ -18,6 +19,7 @@ from tradingbot.evaluation.dossier.analysis import Ablation, Health, Seeds
 from tradingbot.evaluation.dossier.codec import from_plain, to_plain
 from tradingbot.evaluation.dossier.evidence import LeakCheck, Statistics
 from tradingbot.evaluation.dossier.robustness import WalkForward
+from tradingbot.evaluation.metrics.returns import annual_sharpe
 from tradingbot.evaluation.performance.record import AGENTS, HOLD, ORACLE
 from tradingbot.evaluation.pipeline import store as identity
 from tradingbot.evaluation.pipeline.engine import (
@@ -170,7 +172,14 @@ def test_trainings_are_checks_in_the_ledger_and_other_settings_trials(
     assert sorted(each.config_hash for each in checks) == sorted(each.config_hash for each in own)
     assert sorted(each.config_hash for each in tried) == sorted(each.config_hash for each in others)
     assert len(others) == 2
-    assert all(math.isfinite(each.sharpe_per_bar or 0.0) for each in (*checks, *tried))
+    noted = {each.config_hash: each for each in (*checks, *tried)}
+    for training in trainings:
+        played, trial = training.parts[-1], noted[training.config_hash]
+        for judged, series in (
+            (trial.sharpe_per_bar, played.returns),
+            (trial.judged_sharpe_per_bar, played.alpha),
+        ):
+            assert judged == pytest.approx(_sharpe_per_bar(series))
 
 
 def test_other_weights_are_another_identity(
@@ -182,6 +191,12 @@ def test_other_weights_are_another_identity(
     monkeypatch.setattr(identity, "acting_checkpoint", lambda _: other)
 
     assert run_identity(subject) != before
+
+
+def _sharpe_per_bar(series: ArrayLike) -> float | None:
+    """Return what the ledger notes of a series: None where it never moves."""
+    sharpe = annual_sharpe(np.array(series), bars_per_year=1.0)
+    return sharpe if math.isfinite(sharpe) else None
 
 
 def _data_key(subject: EvaluatedRun) -> str:
