@@ -51,8 +51,8 @@ ROWS = (
 )
 
 
-def draw_market(generator: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-    """Draw returns (2T, N); return those of the second half and their own part, by earlier betas."""
+def draw_own_moves(generator: np.random.Generator) -> FloatArray:
+    """Draw returns (2T, N); return the second half (T, N) less the market by betas of the first."""
     shared = generator.standard_normal((2 * BARS, 1)) * math.sqrt(CORRELATION)
     single = generator.standard_normal((2 * BARS, SYMBOLS)) * math.sqrt(1.0 - CORRELATION)
     returns = PREMIUM_PER_YEAR / BARS_PER_YEAR + DEVIATION * (shared + single)
@@ -60,7 +60,7 @@ def draw_market(generator: np.random.Generator) -> tuple[FloatArray, FloatArray]
     before = slice(0, BARS)
     centred = others[before] - others[before].mean(axis=0)
     beta = (centred * returns[before]).sum(axis=0) / (centred**2).sum(axis=0)
-    return returns[BARS:], (returns - beta * others)[BARS:]
+    return (returns - beta * others)[BARS:]
 
 
 def draw_positions(
@@ -86,7 +86,7 @@ def passes(own: FloatArray, baselines: list[FloatArray], n_draws: int) -> bool:
 def one_draw(policies: Policies, index: int, n_draws: int) -> tuple[bool, bool]:
     """Return whether one market's agents pass, beside whole baselines and at equal exposure."""
     generator = stream(index, "superiority", policies.words)
-    _, own = draw_market(generator)
+    own = draw_own_moves(generator)
     held = policies.size * draw_positions(generator, own, policies, policies.known)
     agents = (held * own).mean(axis=1)
     rules = [np.ones_like(own)]
