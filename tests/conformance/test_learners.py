@@ -39,6 +39,7 @@ SMALL: dict[str, dict[str, Any]] = {
     },
     "es": {"population": 4, "bars": 8},
     "impala": {"actors": 2, "in_processes": False, "rollout_steps": 8, "minibatch": 16},
+    "hybrid": {"gradient_steps": 32, "generations": 1, "switch_threshold": 1.0},
 }
 """Settings that make an update short; a learner without a line here runs with its own."""
 DRAWS_NOTHING = ("direct", page_learner.NAME)
@@ -54,11 +55,18 @@ def _page_learner(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 def build(name: str, pooling: Pooling, seed: int, kind: type[SignalTask] = SignalTask) -> Learner:
     """Build a learner of the catalogue with small heads."""
-    spec, task = learner_spec(name), kind(N_AGENTS, N_ENVS)
-    heads = {field.name for field in dataclasses.fields(spec.config)} & {"actor", "critic"}
+    task = kind(N_AGENTS, N_ENVS)
+    sections = {each: small_settings(each, pooling) for each in known_learners()}
+    found = learner_spec(name).resolve(sections, learner_spec)
+    return found.spec.build(task, TableView(task.table), found.settings, seed=seed)
+
+
+def small_settings(name: str, pooling: Pooling) -> Any:
+    """Return settings of a learner with small heads and short updates."""
+    kind = learner_spec(name).config
+    heads = {field.name for field in dataclasses.fields(kind)} & {"actor", "critic"}
     settings = dict.fromkeys(heads, HeadConfig(hidden=(8,), pooling=pooling))
-    config = dataclasses.replace(spec.config(), **settings, **SMALL.get(name, {}))
-    return spec.build(task, TableView(task.table), config, seed=seed)
+    return dataclasses.replace(kind(), **settings, **SMALL.get(name, {}))
 
 
 @pytest.fixture(params=(*BUILT_IN, page_learner.NAME))

@@ -13,7 +13,7 @@ from tradingbot.domain.errors import ConfigError, suggest
 from tradingbot.domain.extension import add_extension, extension_values, remove_extension
 from tradingbot.learning.learner_spec import LearnerSpec
 
-_NAMES = ("ppo", "sac", "direct", "es", "impala", "hierarchical_sac")
+_NAMES = ("ppo", "sac", "direct", "es", "impala", "hierarchical_sac", "hybrid")
 _BUILT_IN: Mapping[str, str] = MappingProxyType(
     {name: f"tradingbot.learning.{name}.spec" for name in _NAMES}
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tradingbot.domain.errors import ConfigError
 from tradingbot.domain.lazy_names import import_on_call
@@ -35,6 +35,21 @@ class MeasuredSettings:
     """B, environments of each agent."""
     updates: int
     """Calls of `update`."""
+
+
+class ResolvedLearner(NamedTuple):
+    """A learner with the settings of a configuration."""
+
+    spec: LearnerSpec
+    """Of a learner that wraps another, what it can do with that one."""
+    settings: Any
+    """What `spec.build` takes."""
+    sections: tuple[str, ...]
+    """Names of the sections of `learner` whose settings count."""
+
+
+FindLearner = Callable[[str], "LearnerSpec"]
+"""Name → what it says of itself."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +96,10 @@ class LearnerSpec:
     """Whether it follows gradients through the task's step, whose reward must have some."""
     takes_options: bool = False
     """Whether its task must have options, `networks.options.Options`, to choose from."""
+    wraps: Callable[[Mapping[str, Any], FindLearner], ResolvedLearner] | None = None
+    """(sections of all learners by name, how to find one) → it, with the settings of those that it
+    wraps; None: it wraps none. What `build` takes is then no `config`, and has the field of
+    `steps_per_update`."""
     measured: Callable[[Pooling], MeasuredSettings] | None = None
     """How heads are shared → settings for markets with known answers; None: not measured there."""
 
@@ -93,6 +112,8 @@ class LearnerSpec:
         if not dataclasses.is_dataclass(self.config):
             where, was = f"learner {self.name}", repr(self.config)
             raise ConfigError("settings of a learner must be a dataclass", was=was, where=where)
+        if self.wraps is not None:
+            return
         known = {field.name for field in dataclasses.fields(self.config)}
         named = (self.steps_per_update, self.warm_up, self.segment_bars)
         for field in named if not self.critic_prefix else (*named, "critic"):
@@ -101,6 +122,17 @@ class LearnerSpec:
                 rule = f"settings of learner {self.name} must have the field its spec names"
                 remedy = f"Name one of: {', '.join(sorted(known))}"
                 raise ConfigError(rule, was=repr(field), remedy=remedy)
+
+    def resolve(self, sections: Mapping[str, Any], find: FindLearner) -> ResolvedLearner:
+        """Return it with its settings.
+
+        Args:
+            sections: Settings of all learners, by name.
+            find: `catalogue.learner_spec`; learners do not know the catalogue.
+        """
+        if self.wraps is not None:
+            return self.wraps(sections, find)
+        return ResolvedLearner(self, sections[self.name], (self.name,))
 
     def steps_of_update(self, config: Any) -> int:
         """Return the steps of each environment in one update."""

@@ -219,7 +219,7 @@ class TrainConfig(ConfigSection):
             words = "discrete" if kind == "discrete" else "numeric"
             raise KeyConflict(
                 f"learner.name must be {join_choices(able)} for {words} actions, "
-                f"was {self.learner.name}",
+                f"was {self.learner.words}",
                 *("learner.name", "task.rules.action.space"),
             )
         return self

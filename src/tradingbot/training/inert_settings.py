@@ -75,8 +75,8 @@ def _direct(config: TrainConfig) -> DirectConfig:
 def _of_learner(name: str) -> Condition:
     return Condition(
         (f"learner.{name}.",),
-        lambda config: config.learner.name == name,
-        lambda config: f"learner.name must be {name}, is {config.learner.name}",
+        lambda config: name in config.learner.acting_sections,
+        lambda config: f"learner.name must be {name}, is {config.learner.words}",
         is_alternative=True,
     )
 

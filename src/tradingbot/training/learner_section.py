@@ -16,7 +16,7 @@ from tradingbot.configuration.pipeline import ConfigSection, Name
 from tradingbot.domain.errors import ConfigError, UserError, join_choices, suggest
 from tradingbot.domain.plain_values import as_plain_values, read_record
 from tradingbot.learning.catalogue import known_learners, learner_spec
-from tradingbot.learning.learner_spec import LearnerSpec
+from tradingbot.learning.learner_spec import LearnerSpec, ResolvedLearner
 
 _NAME, _DEFAULT = "name", "ppo"
 
@@ -27,7 +27,8 @@ class LearnerSection(ConfigSection):
     model_config = ConfigDict(extra="allow")
 
     name: Name = _DEFAULT
-    """Learner that trains, by its name in `learning.catalogue`; only its settings count."""
+    """Learner that trains, by its name in `learning.catalogue`; only its settings count, and
+    those of learners that it wraps."""
 
     @model_validator(mode="before")
     @classmethod
@@ -55,12 +56,27 @@ class LearnerSection(ConfigSection):
     @property
     def spec(self) -> LearnerSpec:
         """The learner that trains."""
-        return learner_spec(self.name)
+        return self._resolved.spec
 
     @property
     def settings(self) -> Any:
-        """Its settings, an instance of `spec.config`."""
-        return (self.model_extra or {})[self.name]
+        """Its settings: an instance of `spec.config`, or what a learner that wraps others takes."""
+        return self._resolved.settings
+
+    @property
+    def acting_sections(self) -> tuple[str, ...]:
+        """Names of the sections whose settings count: its own, and those of learners it wraps."""
+        return self._resolved.sections
+
+    @property
+    def words(self) -> str:
+        """Its name, and which learners it wraps, as messages say it."""
+        own, *wrapped = self.acting_sections
+        return f"{own} of {' and '.join(wrapped)}" if wrapped else own
+
+    @property
+    def _resolved(self) -> ResolvedLearner:
+        return learner_spec(self.name).resolve(self.model_extra or {}, learner_spec)
 
 
 def _name_faults(values: Mapping[str, Any]) -> Iterator[InitErrorDetails]:

@@ -81,6 +81,13 @@ HIERARCHICAL: Options = {
     "learner.hierarchical_sac.buffer_size": 64,
     "learner.hierarchical_sac.learning_rate": 0.01,
 }
+HYBRID: Options = {
+    **PPO,
+    **{key: value for key, value in ES.items() if key != "learner.name"},
+    "learner.name": "hybrid",
+    "learner.hybrid.gradient_steps": 1,
+    "learner.hybrid.generations": 1,
+}
 LEARNERS = {
     "ppo": PPO,
     "sac": SAC,
@@ -88,6 +95,7 @@ LEARNERS = {
     "es": ES,
     "impala": IMPALA,
     "hierarchical_sac": HIERARCHICAL,
+    "hybrid": HYBRID,
 }
 DISCRETE: Options = PPO | {"task.rules.action.space": "discrete"}
 CONTINUOUS: Options = {"task.rules.action.space": "continuous"}
@@ -337,6 +345,8 @@ CHANGES: dict[str, tuple[Any, Options]] = {
     "guards.window": (64, PPO),
     "guards.probe_every": (0, PPO),
     "guards.probe_steps": (16, PPO),
+    "learner.hybrid.learner": ("direct", {"learner.name": "hybrid"}),
+    "learner.hybrid.gradient_steps": (10**6, HYBRID),
     "guards.repeats": (1, PPO),
     "guards.warm_up_steps": (40_000, {}),
     "guards.warm_up_updates": (30, {}),
@@ -408,6 +418,7 @@ AREAS: tuple[tuple[str, Measure, Options], ...] = (
     ("options.", effects.following_options, HIERARCHICAL),
     ("learner.es.", effects.learning, ES),
     ("learner.impala.", effects.learning, IMPALA),
+    ("learner.hybrid.", effects.learning, HYBRID),
     ("learner.", effects.learning, DIRECT),
     ("budget.n_envs", effects.learning, DIRECT),
     ("budget.recency", effects.drawn_starts, {}),

@@ -99,7 +99,8 @@ class Evolution(Resumable):
                 return choose(member_outputs(self._head, members, inputs), seen.allowed)
 
             wide = repeat_task(task, 2 * len(block))
-            found.append(play_members(wide, state, self.config.bars, act, 2 * len(block)))
+            earned = play_members(wide, state, self.config.bars, act, 2 * len(block))
+            found.append(earned.mean(-1) / self.config.bars)
         return torch.cat(found)
 
     @torch.no_grad()

@@ -5,16 +5,17 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from tradingbot.learning.action_policy import squashed_layout
+from tradingbot.learning.action_policy import n_numbers, squashed_layout
 from tradingbot.learning.es.config import ESConfig
 from tradingbot.learning.es.evolution import AgentScales, Evolution
-from tradingbot.learning.es.members import member_outputs
-from tradingbot.learning.es.perturbation import draw_seeds
+from tradingbot.learning.es.members import member_outputs, play_members
+from tradingbot.learning.es.perturbation import Weights, draw_seeds
 from tradingbot.learning.generators import begin_another, make_generator
 from tradingbot.learning.learner import Experience, Update, experience_of
 from tradingbot.learning.learner_state import name_parts
 from tradingbot.learning.task import Observation, Task, repeat_task
 from tradingbot.learning.task_learner import TaskLearner
+from tradingbot.networks.actor_layout import ActorLayout
 from tradingbot.networks.distributions import MaskedCategorical
 from tradingbot.networks.heads import StackedHead
 from tradingbot.networks.view import View
@@ -33,7 +34,15 @@ class ES(TaskLearner):
         task="_state",
     )
 
-    def __init__(self, task: Task, view: View, config: ESConfig, *, seed: int) -> None:
+    def __init__(
+        self,
+        task: Task,
+        view: View,
+        config: ESConfig,
+        *,
+        seed: int,
+        evolved: tuple[StackedHead, ActorLayout] | None = None,
+    ) -> None:
         """Draw weights and open the task's environments.
 
         Args:
@@ -41,6 +50,8 @@ class ES(TaskLearner):
             view: How rows of the task's table are seen; it does not learn.
             config: Settings.
             seed: Root of all random streams.
+            evolved: Another learner's actor, on its device, and how its outputs are read; by
+                default one of its own is drawn, as `config` says.
 
         Raises:
             ConfigError: If the task's environments cannot be repeated.
@@ -48,10 +59,7 @@ class ES(TaskLearner):
         repeat_task(task, 2)  # refused here, not in the first update
         super().__init__(task, view)
         self.config = config
-        self._layout = squashed_layout(config, task.action, (), prefix="actor.", kind="sigmoid")
-        sizes = (self._n_agents, view.width + task.n_private, self._layout.n_outputs)
-        weights = make_generator(seed, "es", "weights")
-        self._actor = StackedHead(*sizes, config.actor, weights).to(self.device)
+        self._actor, self._layout = evolved or self._draw_actor(seed)
         self._acting = {"actor": self._actor}
         self._evolution = Evolution(self._actor, config, seed=seed)
         self._exploration = make_generator(seed, "es", "noise")
@@ -92,12 +100,39 @@ class ES(TaskLearner):
         seen = self._see(observation.row, observation.private)
         return self._choose(member_outputs(self._actor, member, seen), observation.allowed)
 
+    @torch.no_grad()
+    def earnings_beside(self, other: Weights) -> Tensor:
+        """Play the next bars, which no generation has seen, with other weights and with its own.
+
+        Args:
+            other: Parameters of the actor by name.
+
+        Returns:
+            (2, N, B) rewards of each account over `bars` steps, of the others first.
+        """
+        own = dict(self._actor.named_parameters())
+        both = {name: torch.stack([other[name], weight]) for name, weight in own.items()}
+
+        def act(seen: Observation) -> Tensor:
+            inputs = self._see(seen.row, seen.private)
+            return self._choose(member_outputs(self._actor, both, inputs), seen.allowed)
+
+        return play_members(repeat_task(self.task, 2), self._state, self.config.bars, act, 2)
+
+    def _draw_actor(self, seed: int) -> tuple[StackedHead, ActorLayout]:
+        config, task = self.config, self.task
+        layout = squashed_layout(config, task.action, (), prefix="actor.", kind="sigmoid")
+        sizes = (self._n_agents, self.view.width + task.n_private, layout.n_outputs)
+        weights = make_generator(seed, "es", "weights")
+        return StackedHead(*sizes, config.actor, weights).to(self.device), layout
+
     def _choose(self, output: Tensor, allowed: Tensor) -> Tensor:
         """Return actions of outputs (N, B, O), as a stored actor's outputs are read."""
         squash = self._layout.squash
         if squash is None:
             return MaskedCategorical.of(output, allowed).mode()
-        return squash(output if self.task.action.n_components else output.squeeze(-1))
+        means = output[..., : n_numbers(self.task.action)]  # what follows is for samples alone
+        return squash(means if self.task.action.n_components else means.squeeze(-1))
 
     @torch.no_grad()
     def _play(self) -> Experience:

@@ -66,7 +66,7 @@ def _affine(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 def play_members(
     task: Task, state: TaskState, n_bars: int, act: Callable[[Observation], Tensor], n_members: int
 ) -> Tensor:
-    """Play all members from one state; return the mean reward per step of each, (M, N) float64.
+    """Play all members from one state; return the rewards of each account, (M, N, B) float64.
 
     Args:
         task: With M · B environments, of `repeat_task`.
@@ -83,4 +83,4 @@ def play_members(
         step = task.step(state, act(seen))
         state, seen = step.state, step.observation
         earned += step.reward
-    return earned.view(n_agents, n_members, -1).mean(-1).T / n_bars
+    return earned.view(n_agents, n_members, -1).transpose(0, 1)

@@ -126,19 +126,22 @@ def retraining_config(spec: RetrainingSpec, config: TrainConfig) -> TrainConfig:
 
 
 def _shorter(config: TrainConfig, share: float) -> dict[str, object]:
-    name, budget = config.learner.name, config.budget
-    section = config.as_mapping()["learner"][name]
-    in_update = budget.n_envs * config.learner.spec.steps_of_update(config.learner.settings)
+    learner, budget = config.learner, config.budget
+    sections = config.as_mapping()["learner"]
+    in_update = budget.n_envs * learner.spec.steps_of_update(learner.settings)
     updates = max(_FEWEST_UPDATES, math.ceil(budget.steps_per_agent * share / in_update))
     if updates * in_update >= budget.steps_per_agent:
         return {}
     steps = updates * in_update
     every = max(1, min(config.validation.every_updates, updates // _EVALUATIONS))
-    return {
+    shorter: dict[str, object] = {
         "budget.steps_per_agent": steps,
         "validation.every_updates": every,
-        **_shorter_schedules(section, f"learner.{name}", steps / budget.steps_per_agent),
     }
+    for name in learner.acting_sections:
+        shares = steps / budget.steps_per_agent
+        shorter |= _shorter_schedules(sections[name], f"learner.{name}", shares)
+    return shorter
 
 
 def _shorter_schedules(section: Mapping[str, Any], prefix: str, share: float) -> dict[str, object]:

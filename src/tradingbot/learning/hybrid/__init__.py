@@ -1,0 +1,1 @@
+"""A learner by gradients and evolution strategies, by turns; see docs/algorithms/hybrid.md."""
