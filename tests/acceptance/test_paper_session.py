@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
 from fixtures.paper_workspace import make_paper_workspace
 from tradingbot.app.cli.application import run
 from tradingbot.app.paper import signals
+from tradingbot.data.sources.pacing import Clock
+from tradingbot.domain.events.session import ActAudited
+from tradingbot.runtime.brokers.paper.broker import PaperBroker
+from tradingbot.runtime.journal.reading import JournalReader
 from tradingbot.runtime.session.bars import MarketBar
+from tradingbot.runtime.session.desk import Desk
 from tradingbot.runtime.session.folder import Request, SessionFolder
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -74,12 +81,13 @@ def test_stopped_session_goes_on_where_it_was(
     folder = SessionFolder(paper.workspace / "sessions" / "halves")
     stop_bar = json.loads((folder.path.parent / "whole" / "session.json").read_text())["stop_bar"]
 
-    def wait(bar: MarketBar) -> None:
+    def wait_s(bar: MarketBar) -> float:
         if bar.number == stop_bar - 8 and not folder.waiting():
             folder.ask(Request("stop", "ada", "lunch"))
+        return 0.0
 
     with monkeypatch.context() as patched:
-        patched.setattr(signals, "pace_of", lambda _: wait)
+        patched.setattr(signals, "pace_of", lambda _: wait_s)
         half = paper.start("halves", "--unlimited", "--parts", "2")
     assert half["ending"] == "stopped"
     assert 0 < half["n_orders"] < whole["n_orders"]
@@ -100,6 +108,48 @@ def test_kill_holds_until_an_authorised_person_arms(paper: Paper) -> None:
     assert "only an authorised person" in told
     assert "active" in paper("arm", "killed", "--by", "ada", "--reason", "drill is over")
     assert paper.status("killed")["tripped"] == []
+
+
+def test_B22_a_kill_that_waits_is_obeyed_before_anything_is_sent(
+    paper: Paper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:  # journaled, not sent: as a kill -9 leaves it
+        patched.setattr(Desk, "send", mock.Mock(side_effect=KeyboardInterrupt))
+        words = ("--dataset", "mine", "--from", "2025-10-08", "--to", "2025-10-10", "--unlimited")
+        paper("start", str(paper.workspace / "drawn.zip"), "--name", "cut", *words, code=130)
+    assert paper.status("cut")["n_orders"] > 0
+    folder = SessionFolder(paper.workspace / "sessions" / "cut")
+    (folder.requests / "halt").write_text("")
+    sent = mock.Mock(side_effect=AssertionError("an order was sent after the kill"))
+    monkeypatch.setattr(PaperBroker, "submit", sent)
+    paper("resume", "cut")
+
+    status = paper.status("cut")
+    assert (status["tripped"], status["n_fills"]) == (["kill_switch"], 0)
+    assert not {"submitted", "accepted", "filled"} & status["orders"].keys()
+
+
+def test_B22_a_kill_does_not_wait_for_the_next_bar_of_a_slow_replay(
+    paper: Paper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = datetime(2026, 1, 5, tzinfo=UTC)
+    asked_at, now = begun + timedelta(hours=3, minutes=10), [begun]
+    folder = SessionFolder(paper.workspace / "sessions" / "slow")
+
+    def sleep(seconds: float) -> None:
+        before, now[0] = now[0], now[0] + timedelta(seconds=seconds)
+        if before < asked_at <= now[0]:
+            folder.ask(Request("kill", "ada", "drill"))
+            folder.ask(Request("stop", "ada", "drill"))
+
+    monkeypatch.setattr(signals, "CLOCK", Clock(sleep=sleep, now=lambda: now[0]))
+    paper.start("slow", "--unlimited", "--speed", "1")
+
+    with JournalReader.at(folder.journal) as journal:
+        acts = {each.act: each.at for each in journal.events("slow", ActAudited)}
+        decided = {each.decided_at for each in journal.decisions("slow")}
+    assert timedelta(0) <= acts["kill"] - asked_at <= timedelta(seconds=2)
+    assert len(decided) == 4  # three hours after the first; history is not waited for
 
 
 DRILLS = re.findall(

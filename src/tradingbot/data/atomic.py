@@ -131,11 +131,16 @@ def file_sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def is_temporary(path: Path) -> bool:
+    """Tell whether a name is that of a file which is being written, or was when a writer died."""
+    return path.name.startswith(_TEMPORARY)
+
+
 def sweep_temporaries(folder: Path) -> int:
     """Remove what killed writers left directly in `folder`; return how many were removed."""
     if not folder.is_dir():
         return 0
-    leftovers = [entry for entry in folder.iterdir() if entry.name.startswith(_TEMPORARY)]
+    leftovers = [entry for entry in folder.iterdir() if is_temporary(entry)]
     return sum(_sweep(entry) for entry in leftovers)
 
 

@@ -85,7 +85,8 @@ def _begin(
     """Go on from where the session was, and make sure that the venue says the same."""
     settings = folder.settings()
     is_live = settings.bars != REPLAY
-    session.resume(now=clock.now() if is_live else None)
+    # A kill that waits is obeyed before the first bar: nothing is sent before it.
+    session.resume(sends=not folder.is_killed, now=clock.now() if is_live else None)
     session.hear(clock.now())  # the venue went on meanwhile
     if adopted_by is not None:
         adopt(session, adopted_by, clock.now())

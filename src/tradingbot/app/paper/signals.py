@@ -39,17 +39,17 @@ def requests_by_signal(folder: SessionFolder) -> Iterator[None]:
             signal.signal(number, usual)
 
 
-def pace_of(speed: float) -> Callable[[MarketBar], None]:
-    """Return what waits until a bar may be taken: not at all, or as long as bars lay apart.
+def pace_of(speed: float) -> Callable[[MarketBar], float]:
+    """Return what tells the seconds until a bar may be taken: none, or as bars lay apart.
 
     Args:
         speed: How many times faster than real time; 0: at once.
     """
     last: list[datetime] = []
 
-    def wait(bar: MarketBar) -> None:
-        if speed and last:
-            CLOCK.sleep((bar.closed_at - last[0]).total_seconds() / speed)
+    def wait_s(bar: MarketBar) -> float:
+        seconds = (bar.closed_at - last[0]).total_seconds() / speed if speed and last else 0.0
         last[:] = [bar.closed_at]
+        return seconds
 
-    return wait
+    return wait_s

@@ -49,17 +49,21 @@ def kill(session: TradingSession, request: Request, at: datetime) -> None:
     """Cancel everything, sell what is held where that is asked for, and halt; it stays halted.
 
     Raises:
-        BrokerUnavailableError: If the venue could not be told. The session is halted all the same;
-            asked again, it cancels, and sells nothing any more.
+        BrokerUnavailableError: If the venue could not be told, or did not answer a cancel. The
+            session is halted all the same; asked again, it cancels, and sells nothing any more.
     """
     desk, before = session.desk, session.trading_state
     cancelled: int | str = "the venue could not be asked"
     try:
-        cancelled = desk.cancel_all(at, keeps_exits=request.flatten)
+        n_cancelled, doubtful = desk.cancel_all(at, keeps_exits=request.flatten)
         if session.account is not None:
             session.take_over(at)
             if request.flatten:
                 _flatten(session, at)
+        if doubtful:
+            rule, was = "cancels must be answered by the venue", f"no answer to {len(doubtful)}"
+            raise BrokerUnavailableError(rule, was=was, where=", ".join(doubtful[:5]))
+        cancelled = n_cancelled
     finally:
         desk.gate.press_kill_switch(request.reason)
         details = {"cancelled": str(cancelled), "flatten": str(request.flatten).lower()}

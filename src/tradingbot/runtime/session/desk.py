@@ -199,23 +199,28 @@ class Desk:
             )
         )
 
-    def cancel_all(self, at: datetime, *, keeps_exits: bool = False) -> int:
-        """Ask the venue to cancel every open order, ours or not; return how many.
+    def cancel_all(self, at: datetime, *, keeps_exits: bool = False) -> tuple[int, list[str]]:
+        """Ask the venue to cancel every open order, ours or not.
 
         Args:
             at: Now.
             keeps_exits: Leave orders of ours that only make a position smaller.
+
+        Returns:
+            How many it took, and ids of those of which that is not known.
         """
-        n_cancelled = 0
+        n_cancelled, doubtful = 0, list[str]()
         for found in self.broker.open_orders():
             order = self.gate.book.orders.get(found.client_order_id)
             held = self.holdings.units(found.symbol)
             if keeps_exits and order is not None and order.intent.reduces(held):
                 continue
-            self.broker.cancel(found.client_order_id)
-            n_cancelled += 1
+            report = self.broker.cancel(found.client_order_id)
+            n_cancelled += report.outcome is SubmitOutcome.ACCEPTED
+            if report.outcome is SubmitOutcome.UNKNOWN:
+                doubtful.append(found.client_order_id)
         self.withdraw_unsent(at)
-        return n_cancelled
+        return n_cancelled, doubtful
 
     def _look_up(self, identity: str) -> bool:
         """Take over what the venue has of an order; tell whether it knows it."""

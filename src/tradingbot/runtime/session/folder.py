@@ -9,13 +9,14 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from tradingbot.data.atomic import atomic_file, storage_errors
+from tradingbot.data.atomic import atomic_file, is_temporary, storage_errors
 from tradingbot.domain.errors import ConfigError, StorageError, suggest
 from tradingbot.domain.plain_values import as_plain_values, read_record
 from tradingbot.runs.lock import hold_lock, is_locked
@@ -153,8 +154,9 @@ class SessionFolder:
         """Leave a request for the process that trades it."""
         with storage_errors(self.requests):
             self.requests.mkdir(exist_ok=True)
-        number = len(list(self.requests.iterdir()))
-        with atomic_file(self.requests / f"{number:06d}-{request.act}.json") as temporary:
+        number = max((_number_of(each) for each in self.requests.iterdir()), default=-1) + 1
+        name = f"{number:06d}-{request.act}-{uuid.uuid4().hex[:8]}.json"  # two may ask at once
+        with atomic_file(self.requests / name) as temporary:
             temporary.write_text(json.dumps(as_plain_values(request)), encoding="utf-8")
 
     def waiting(self) -> list[tuple[Path, Request]]:
@@ -164,7 +166,14 @@ class SessionFolder:
         """
         if not self.requests.is_dir():
             return []
-        return [(path, _read_request(path)) for path in sorted(self.requests.iterdir())]
+        there = sorted(each for each in self.requests.iterdir() if not is_temporary(each))
+        read = [(path, _read_request(path)) for path in there]
+        return [(path, request) for path, request in read if request is not None]
+
+    @property
+    def is_killed(self) -> bool:
+        """Whether a kill waits to be obeyed: nothing may be sent before it is."""
+        return any(request.act == "kill" for _, request in self.waiting())
 
 
 def require_new_session(workspace: Path, name: str) -> Path:
@@ -186,9 +195,18 @@ def list_sessions(workspace: Path) -> list[SessionFolder]:
     return [SessionFolder(path.parent) for path in found]
 
 
-def _read_request(path: Path) -> Request:
+def _number_of(path: Path) -> int:
+    """Return which of the requests a file is; -1 of one that was put there by hand."""
+    number = path.name.partition("-")[0]
+    return int(number) if number.isascii() and number.isdigit() else -1
+
+
+def _read_request(path: Path) -> Request | None:
+    """Read a request; None where it was taken back meanwhile."""
     try:
         return read_record(Request, json.loads(path.read_text("utf-8")), name="request")
+    except FileNotFoundError:
+        return None
     except (OSError, ValueError, ConfigError):
         return Request("kill", by="a file", reason=f"{path.name} lies among the requests")
 

@@ -58,8 +58,8 @@ class Pace:
     """Time of day, and waits."""
     is_live: bool = False
     """Whether a bar is traded on at the time of day; else its close is now."""
-    wait: Callable[[MarketBar], None] = lambda _: None
-    """Returns when a bar may be taken: at once, or as fast as it was."""
+    wait_s: Callable[[MarketBar], float] = lambda _: 0.0
+    """Seconds until a bar may be taken: none, or as many as it came after the one before."""
     told: Callable[[MarketBar], None] = lambda _: None
     """Told of every bar that was traded."""
 
@@ -78,9 +78,10 @@ def run_session(session: TradingSession, folder: SessionFolder, pace: Pace) -> E
     """
     last, problem = -1 if session.bar is None else session.bar.number, None
     for bar in session.source.bars(after=last):
-        if bar is not None:
-            pace.wait(bar)
-        if not obey(session, folder, pace.clock.now):
+        seconds = 0.0 if bar is None else pace.wait_s(bar)
+        if bar is not None and bar.number <= session.terms.first_bar:
+            seconds = 0.0  # history, to warm up by
+        if not _rest(session, folder, pace.clock, seconds):
             return "stopped"
         if session.source.problem != problem:
             problem = session.source.problem
@@ -123,13 +124,14 @@ def _take(session: TradingSession, folder: SessionFolder, bar: MarketBar, pace: 
 
 
 def _rest(session: TradingSession, folder: SessionFolder, clock: Clock, seconds: float) -> bool:
-    """Wait, and obey meanwhile; tell whether the session goes on."""
+    """Wait, and obey meanwhile, once at least; tell whether the session goes on."""
     until = clock.now() + timedelta(seconds=seconds)
-    while clock.now() < until:
-        clock.sleep(min(_IDLE_S, seconds))
-        if not obey(session, folder, clock.now):
-            return False
-    return True
+    while obey(session, folder, clock.now):
+        left_s = (until - clock.now()).total_seconds()
+        if left_s <= 0.0:
+            return True
+        clock.sleep(min(_IDLE_S, left_s))
+    return False
 
 
 def obey(session: TradingSession, folder: SessionFolder, clock: Callable[[], datetime]) -> bool:

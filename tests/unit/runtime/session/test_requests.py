@@ -1,0 +1,91 @@
+"""Requests of persons to a session: in their order, none lost, none that was only half written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from unittest import mock
+
+import pytest
+
+from fixtures.replayed_sessions import FIRST, NAME, open_session
+from tradingbot.data import atomic
+from tradingbot.domain.errors import BrokerUnavailableError
+from tradingbot.domain.events.session import ActAudited
+from tradingbot.runtime.brokers.paper.broker import PaperBroker
+from tradingbot.runtime.brokers.protocol import SubmitOutcome, SubmitReport
+from tradingbot.runtime.session.control import kill
+from tradingbot.runtime.session.folder import Act, Request, SessionFolder
+
+STOP = FIRST + 6
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> SessionFolder:
+    (tmp_path / "requests").mkdir()
+    return SessionFolder(tmp_path)
+
+
+def acts(folder: SessionFolder) -> list[Act]:
+    return [request.act for _, request in folder.waiting()]
+
+
+def test_a_request_that_is_being_written_is_not_seen(folder: SessionFolder) -> None:
+    seen: list[list[Act]] = []
+    looks = mock.patch.object(atomic, "_fsync", lambda _: seen.append(acts(folder)))
+    with looks:
+        folder.ask(Request("stop", "ada", "lunch"))
+
+    assert seen == [[], ["stop"]]  # never the kill that a file of no request is
+    assert acts(folder) == ["stop"]
+
+
+def test_requests_are_obeyed_in_their_order_whatever_was_obeyed_before(
+    folder: SessionFolder,
+) -> None:
+    for reason in ("1", "2", "3"):
+        folder.ask(Request("arm", "ada", reason))
+    for path, _ in folder.waiting()[:2]:
+        path.unlink()
+    folder.ask(Request("kill", "ada", "4"))
+    folder.ask(Request("arm", "ada", "5"))
+
+    assert [request.reason for _, request in folder.waiting()] == ["3", "4", "5"]
+
+
+def test_requests_at_once_replace_none(folder: SessionFolder) -> None:
+    with mock.patch.object(Path, "iterdir", return_value=iter(())):  # each sees none before it
+        folder.ask(Request("kill", "ada", "all", flatten=True))
+    with mock.patch.object(Path, "iterdir", return_value=iter(())):
+        folder.ask(Request("kill", "bob", "drill"))
+
+    assert {request.by for _, request in folder.waiting()} == {"ada", "bob"}
+
+
+def test_any_file_is_a_kill_and_one_that_is_gone_is_nothing(folder: SessionFolder) -> None:
+    (folder.requests / ".halt").write_text("")
+    assert acts(folder) == ["kill"]
+    assert folder.is_killed
+    with mock.patch.object(Path, "read_text", side_effect=FileNotFoundError):
+        assert acts(folder) == []
+
+
+def test_B22_a_cancel_of_which_nothing_is_known_is_asked_again(tmp_path: Path) -> None:
+    opened = open_session(tmp_path, stop=STOP).run(until=FIRST + 2)
+    n_open = len(opened.broker.open_orders())
+    assert n_open
+    at, request = opened.session.bar.closed_at, Request("kill", "ada", "drill")
+    lost = SubmitReport(SubmitOutcome.UNKNOWN, reason="no answer")
+    with mock.patch.object(PaperBroker, "cancel", return_value=lost) as asked:
+        with pytest.raises(BrokerUnavailableError, match="cancels must be answered"):
+            kill(opened.session, request, at)
+        assert asked.call_count == n_open  # the others are asked for all the same
+    assert opened.session.trading_state.value == "halted"
+
+    kill(opened.session, request, at)
+    kills = opened.journal.events(NAME, ActAudited)
+    assert opened.broker.open_orders() == ()
+    assert [each.details["cancelled"] for each in kills if isinstance(each, ActAudited)] == [
+        "the venue could not be asked",
+        str(n_open),
+    ]
+    opened.close()
