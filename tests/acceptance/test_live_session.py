@@ -229,7 +229,7 @@ def test_B15_positions_made_outside_are_adopted_by_a_persons_word(desk: LiveDesk
 
 
 def test_folder_that_grows_feeds_a_session(
-    desk: LiveDesk, coming: pl.DataFrame, tmp_path: Path
+    desk: LiveDesk, coming: pl.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def put(k: int, bars: pl.DataFrame) -> None:
         half = tmp_path / f".{k}.csv"
@@ -247,8 +247,11 @@ def test_folder_that_grows_feeds_a_session(
         moment = close + timedelta(seconds=12)
         desk.market.events.append((moment, lambda k=k, rows=rows: put(k, rows)))  # type: ignore[misc]
     desk.stop_at("fed", at(WEDNESDAY, 17, 0))
-    desk.start("fed", "--bars", f"folder:{tmp_path}")
+    with monkeypatch.context() as patched:
+        patched.chdir(tmp_path.parent)
+        desk.start("fed", "--bars", f"folder:{tmp_path.name}")
 
+    assert desk.folder("fed").settings().bars == f"folder:{tmp_path}"  # resumed from anywhere
     assert decided(desk, "fed") == set(desk.market.closes[:3])
     status = desk.status("fed")
     assert status["n_fills"] > 0
@@ -272,6 +275,7 @@ def test_folder_that_grows_feeds_a_session(
         (("--adopt", "ada"), {}, "--adopt must stand with a venue"),
         (("--broker", "alpacca"), {}, "--broker must be one that is offered"),
         (("--bars", "folder:/nowhere"), {}, "a folder of bars must exist"),
+        (("--bars", "folder:"), {}, "--bars must be replay, alpaca or folder:PATH"),
     ],
 )
 def test_B25_what_is_not_paper_is_refused_early(

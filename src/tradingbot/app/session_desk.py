@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
+from tradingbot.domain.errors import TradingError
 from tradingbot.runtime.session.folder import Request, SessionFolder, list_sessions
 
 
@@ -21,10 +22,14 @@ class WorkspaceSessions:
     def ask(
         self, name: str, act: Literal["stop", "kill"], *, by: str, reason: str, flatten: bool
     ) -> None:
-        """Leave a request; what does not run obeys it when it is resumed.
+        """Leave a request; what does not run obeys a kill when it is resumed, before anything else.
 
         Raises:
             ConfigError: If there is no such session.
+            TradingError: If it does not run, and shall stop: it would stop when it is resumed.
+            StorageError: If the disk refuses.
         """
         folder = SessionFolder.open(self._workspace, name)
-        folder.ask(Request(act, by=by, reason=reason, flatten=flatten and act == "kill"))
+        if act == "stop" and not folder.is_running:
+            raise TradingError("a session must run to be stopped", was="not running", where=name)
+        folder.ask(Request(act, by=by, reason=reason, flatten=flatten))

@@ -117,8 +117,7 @@ def start_session(  # noqa: PLR0913 - one option for each thing that a session i
     require_order(start, end)
     given = read_options(limits, "--limit")
     require_limits(given)
-    bars = bars or ("alpaca" if broker == "alpaca" else "replay")
-    require_source(broker, bars)
+    bars = require_source(broker, bars or ("alpaca" if broker == "alpaca" else "replay"))
     require_apt(
         broker,
         bars,

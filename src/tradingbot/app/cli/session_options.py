@@ -28,18 +28,21 @@ def find_bundle(invocation: Invocation, reference: str) -> Path:
     return registry.bundle_path(registry.version(reference)).resolve()
 
 
-def require_source(broker: str, bars: str) -> None:
+def require_source(broker: str, bars: str) -> str:
     """Refuse a venue or a source of bars that is none, and keys that are not a paper account's.
+
+    Returns:
+        The source; a folder by its whole path, for a session is resumed from anywhere.
 
     Raises:
         ConfigError: Naming what is offered.
     """
     require_known(broker, ["paper", "alpaca"], "--broker must be one that is offered")
-    kind, _, place = bars.partition(":")
-    if kind == "folder":
+    kind, colon, place = bars.partition(":")
+    if kind == "folder" and place.strip():
         from tradingbot.data.sources.growing_folder import require_folder
 
-        require_folder(Path(place))
+        bars = f"{kind}{colon}{require_folder(Path(place).expanduser()).resolve()}"
     else:
         rule = "--bars must be replay, alpaca or folder:PATH"
         require_known(bars, ["replay", "alpaca"], rule)
@@ -47,6 +50,7 @@ def require_source(broker: str, bars: str) -> None:
         from tradingbot.app.paper.access import require_access
 
         require_access(os.environ)
+    return bars
 
 
 def require_apt(

@@ -59,6 +59,7 @@ def _supplier(
             settings.timeframe,
             BarGrid(settings.grid),
             settings.calendar,
+            clock,
         )
     from tradingbot.data.sources.alpaca_recent import AlpacaRecentBars
     from tradingbot.data.sources.vendors import AlpacaCredentials

@@ -18,7 +18,7 @@ from tradingbot.data.normalise import StampRules, require_order, resolve_columns
 from tradingbot.data.regular_files import describe_path
 from tradingbot.data.schema import BAR_KEY
 from tradingbot.data.sources.source import Progress, RawBars, ignore_progress
-from tradingbot.data.sources.tables import FORMATS, read_table
+from tradingbot.data.sources.tables import FORMATS, MIN_ROWS, read_table
 from tradingbot.domain.errors import DataError, require_known
 from tradingbot.domain.symbol import require_symbol
 from tradingbot.domain.timeframe import BarGrid, Timeframe
@@ -55,6 +55,8 @@ class FileImport(BaseModel):
     """Sort rows that go back in time instead of refusing them."""
     max_bytes: int = 4 * _GIB
     """Refuse files that are larger than this when uncompressed."""
+    min_rows: int = MIN_ROWS
+    """Refuse files that have fewer bars."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,12 @@ class FileSource:
     def _read(self, file: Path, rules: StampRules) -> tuple[pl.DataFrame, set[str], bool]:
         """Bars of one file, its unused columns, and whether it brings a vwap."""
         config, where = self.config, file.name
-        table = read_table(file, delimiter=config.delimiter, max_bytes=config.max_bytes)
+        table = read_table(
+            file,
+            delimiter=config.delimiter,
+            max_bytes=config.max_bytes,
+            min_rows=config.min_rows,
+        )
         columns = resolve_columns(table.columns, config.columns, where=where)
         unused = set(table.columns) - set(columns.values())
         if "symbol" not in columns:

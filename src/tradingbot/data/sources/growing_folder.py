@@ -2,22 +2,27 @@
 
 A file is written under another name (one that begins with a dot) and renamed when it is whole. Any
 number of symbols and bars may be in it, in the columns of an import; stamps are those of the close
-and carry their zone. Of a bar that comes twice the first counts.
+and carry their zone. Of a bar that comes twice the first counts; a file with a bar that has not
+closed yet is none of bars, and is left out.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import polars as pl
 
 from tradingbot.data.schema import BAR_COLUMNS, BAR_KEY
 from tradingbot.data.sources.files import FileImport, FileSource
+from tradingbot.data.sources.pacing import Clock
 from tradingbot.data.sources.tables import FORMATS
 from tradingbot.domain.errors import ConfigError, DataError, UserError
 from tradingbot.domain.timeframe import BarGrid
+
+_AHEAD = timedelta(seconds=60)
+"""How far the clock of whoever writes files may be ahead of ours."""
 
 
 @dataclass
@@ -32,6 +37,7 @@ class GrowingFolder:
     timeframe: str = "1h"
     grid: BarGrid = BarGrid.SESSION
     calendar: str = "XNYS"
+    clock: Clock = field(default_factory=Clock)
     problems: dict[str, str] = field(default_factory=dict, init=False)
     """Name of a file that cannot be read → why; told once, and left out from then on."""
     _read: dict[str, pl.DataFrame] = field(default_factory=dict, init=False)
@@ -47,17 +53,16 @@ class GrowingFolder:
             DataError: If a new file cannot be read; asked again, the others are returned.
         """
         require_folder(self.path)
-        n_problems = len(self.problems)
+        known = frozenset(self.problems)
         for file in sorted(self.path.iterdir()):
             is_whole = file.name.lower().endswith(tuple(FORMATS)) and file.name[0] != "."
             if is_whole and file.name not in self._read and file.name not in self.problems:
                 self._take(file)
-        if len(self.problems) > n_problems:
-            name, reason = list(self.problems.items())[-1]
+        new = [name for name in self.problems if name not in known]
+        if new:
+            rule, was = "a file of bars must be readable", self.problems[new[0]]
             remedy = "Write bars again under another name; it is left out"
-            raise DataError(
-                "a file of bars must be readable", was=reason, where=name, remedy=remedy
-            )
+            raise DataError(rule, was=was, where=", ".join(new), remedy=remedy)
         empty = pl.DataFrame(schema=BAR_COLUMNS)
         fresh = [bars.filter(pl.col("closed_at") > since) for bars in self._read.values()]
         self._read = {  # bars that were asked for once are not asked for again
@@ -74,12 +79,20 @@ class GrowingFolder:
             grid=self.grid,
             calendar=self.calendar,
             sort=True,
+            min_rows=1,  # one symbol, or one that was late
         )
         try:
             bars = FileSource(asked).fetch().bars
+            self._require_closed(bars, file.name)
             self._read[file.name] = bars.select(pl.col(c).cast(k) for c, k in BAR_COLUMNS.items())
         except UserError as e:
             self.problems[file.name] = str(e)
+
+    def _require_closed(self, bars: pl.DataFrame, where: str) -> None:
+        late = bars.filter(pl.col("closed_at") > self.clock.now() + _AHEAD)
+        if late.height:
+            rule, was = "bars must have closed by now", f"{late['closed_at'][0]}"
+            raise DataError(rule, was=was, where=where, remedy="Stamps are those of the close")
 
 
 def require_folder(path: Path) -> Path:

@@ -18,20 +18,24 @@ from tradingbot.domain.errors import ConfigError, DataError, SchemaError
 FORMATS = {".parquet": "parquet", ".pq": "parquet", ".csv.gz": "csv", ".csv": "csv"}
 """File ending → source id."""
 _TABS = ("\\t", "tab")  # what a shell lets people type for a tab
-_MIN_ROWS = 2
+MIN_ROWS = 2
+"""Of a table from which something is to be learned."""
 _CHUNK = 1 << 20
 _LONGEST_LINE = _CHUNK
 _MEMORY_FACTOR = 8
 """Memory of an import ÷ uncompressed size of its file; 10 were measured on hourly bars as CSV."""
 
 
-def read_table(file: Path, *, delimiter: str = ",", max_bytes: int) -> pl.DataFrame:
+def read_table(
+    file: Path, *, delimiter: str = ",", max_bytes: int, min_rows: int = MIN_ROWS
+) -> pl.DataFrame:
     """Read a table; CSV cells come as text, empty ones as null.
 
     Args:
         file: Ends in one of `FORMATS`.
         delimiter: Between cells of CSV; a tab may also be written as the word `tab`.
         max_bytes: Largest size when uncompressed.
+        min_rows: Fewest rows after the header.
 
     Raises:
         DataError: If the file is absent, empty, cut short, damaged, too large or unreadable.
@@ -61,8 +65,8 @@ def read_table(file: Path, *, delimiter: str = ",", max_bytes: int) -> pl.DataFr
             where=file.name,
             remedy="It is damaged or cut short: fetch or write it again",
         ) from e
-    if table.height < _MIN_ROWS:
-        rule = f"file must have at least {_MIN_ROWS} rows"
+    if table.height < min_rows:
+        rule = f"file must have at least {min_rows} row{'s' * (min_rows > 1)}"
         was, remedy = f"{table.height} after the header", "Fetch a longer period"
         raise DataError(rule, was=was, where=file.name, remedy=remedy)
     return table

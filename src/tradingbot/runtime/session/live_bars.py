@@ -1,7 +1,8 @@
 """Bars as they close: history first, then each close of the exchange's calendar.
 
 A bar is taken when every symbol has it, or when the time for late ones is over; who is late then is
-missing, for ever. Closes that were slept through come one after another, as old as they are.
+missing, for ever. Closes that were slept through come one after another, as old as they are. A row
+that no market makes is not taken: it would stay in features that remember.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import polars as pl
 from tradingbot.data.sources.pacing import Clock
 from tradingbot.domain.errors import UserError
 from tradingbot.features.inputs import BAR_FIELDS, FloatArray, MarketInputs, join_as_of
+from tradingbot.market.bars import find_impossible
 from tradingbot.runtime.session.bar_record import BarRecord, Row, SeenBars
 from tradingbot.runtime.session.bars import DatasetBars, MarketBar, as_datetime, as_datetime64
 from tradingbot.runtime.session.clock import ExchangeHours
@@ -128,6 +130,8 @@ class LiveBars:
         if len(found) < len(self.symbols) and not self._has_asked(final):
             return None
         self._found = {at: rows for at, rows in self._found.items() if at > close}
+        if not found:
+            self._problem = "bars of the last close must arrive, was none of any symbol"
         return found
 
     def _has_asked(self, since: datetime) -> bool:
@@ -149,9 +153,9 @@ class LiveBars:
         self._failures, self._problem, self._asked_at = 0, None, now
         known = frozenset(self.symbols)
         for row in bars.iter_rows(named=True):
-            if row["symbol"] in known:
-                at = row["closed_at"].astimezone(UTC)
-                values = {name: float(row[name]) for name in BAR_FIELDS}
+            at = row["closed_at"].astimezone(UTC)
+            values = {name: float(row[name]) for name in BAR_FIELDS}
+            if row["symbol"] in known and at <= now and _is_possible(values):
                 self._found.setdefault(at, {}).setdefault(row["symbol"], values)
 
     def _bar(self, number: int, seen: SeenBars) -> MarketBar:
@@ -169,3 +173,9 @@ class LiveBars:
             for name, events in self._history.covariates.items()
         }
         return MarketBar(number, seen.closed_at, present, fields, covariates)
+
+
+def _is_possible(row: Row) -> bool:
+    values = np.array([row[name] for name in BAR_FIELDS])
+    is_finite = bool(np.isfinite(values).all())
+    return is_finite and not find_impossible(values, np.array(True))

@@ -95,13 +95,15 @@ class Authentication:
             raise self._unauthorised("none", request, "anonymous", "a key must be sent")
         address = "" if request.client is None else request.client.host
         claimed = key_id_of(presented)
-        wait_s = self._lockouts.wait_s(address, claimed)
-        if wait_s:
-            self._metrics.refused.labels("locked").inc()
-            headers = {"retry-after": str(int(wait_s) + 1)}
-            raise Problem(429, "locked_out", "too many wrong keys", headers=headers)
         key, why = identify(keys, presented, self._clock())
         if key is None:
+            # The right one is always taken: behind a proxy all share an address, and whoever knows
+            # an id could keep its owner from a kill. 256 bits are not guessed.
+            wait_s = self._lockouts.wait_s(address, claimed)
+            if wait_s:
+                self._metrics.refused.labels("locked").inc()
+                headers = {"retry-after": str(int(wait_s) + 1)}
+                raise Problem(429, "locked_out", "too many wrong keys", headers=headers)
             if self._lockouts.fail(address, claimed):
                 self._write_down("locked out", claimed, address)
             raise self._unauthorised(why or "unknown", request, claimed, "the key is not taken")

@@ -32,6 +32,8 @@ class SessionDesk(Protocol):
 
         Raises:
             ConfigError: If there is no such session.
+            TradingError: If it does not run, and shall stop.
+            StorageError: If the disk refuses.
         """
         ...
 

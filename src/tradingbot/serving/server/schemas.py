@@ -141,7 +141,7 @@ class SessionAct(_RequestPart):
 
     reason: Annotated[str, Field(min_length=1, max_length=200)]
     flatten: Flag = False
-    """Of a kill: sell what is held first."""
+    """Of a kill: sell what is held first; a stop sells nothing, and is refused with it."""
 
 
 class ModelIdentity(BaseModel):
@@ -191,8 +191,8 @@ class SignalAnswer(BaseModel):
     symbol: str
     signal: Literal["BUY", "SELL", "HOLD"]
     size: float
-    """Of the buying power, of the largest position or of what is held, by the kind of action; 0 of
-    a HOLD."""
+    """Of what could be bought, or of the position where that is made smaller; of targets the way to
+    go as a share of the largest position; 0 of a HOLD."""
     order_type: Literal["LIMIT", "MARKET"] | None
     """LIMIT below a strength of 0.5, MARKET from there on; none of a HOLD."""
     strength: float

@@ -21,7 +21,8 @@ class Signal(NamedTuple):
 
     direction: Direction
     size: float
-    """Share of what the kind of action is of; 0 of a HOLD."""
+    """Share of what could be bought, or of the position where that is made smaller; of targets the
+    way to go, as a share of the largest position; 0 of a HOLD."""
     strength: float
     """In [0, 1]."""
 
@@ -39,6 +40,9 @@ HOLD = Signal("HOLD", 0.0, 0.0)
 def read_signal(rules: ActionRules, action: float, held: float, *, allow_short: bool) -> Signal:
     """Read one action as it came from the model, before smoothing and risk.
 
+    Sizes are those that the simulator orders without smoothing: of continuous actions the share
+    beyond the hold zone; targets below 0 are 0 where there are no shorts.
+
     Args:
         rules: Of the model's run.
         action: Signed share of the buying power, target exposure, or code.
@@ -46,18 +50,22 @@ def read_signal(rules: ActionRules, action: float, held: float, *, allow_short: 
         allow_short: Whether a position may be negative.
 
     Example:
-        >>> read_signal(ActionRules(), 0.4, 0.0, allow_short=False)
-        Signal(direction='BUY', size=0.4, strength=0.4)
+        >>> read_signal(ActionRules(hold_zone=0.5), 0.75, 0.0, allow_short=False)
+        Signal(direction='BUY', size=0.5, strength=0.75)
     """
     if rules.space == "discrete":
         return _of_code(rules, int(action))
-    wanted = action if rules.space == "continuous" else action - held
-    size = abs(wanted)
-    if size <= (rules.hold_zone if rules.space == "continuous" else _SMALLEST):
-        return HOLD._replace(strength=min(size, 1.0))
+    is_target = rules.space == "target"
+    action = min(max(action, -1.0 if allow_short or not is_target else 0.0), 1.0)
+    wanted = action - held if is_target else action
+    strength = min(abs(wanted), 1.0)
+    if strength <= (_SMALLEST if is_target else rules.hold_zone):
+        return HOLD._replace(strength=strength)
     if wanted < 0.0 and held <= 0.0 and not allow_short:
         return HOLD  # nothing to sell
-    return Signal("BUY" if wanted > 0.0 else "SELL", size, min(size, 1.0))
+    beyond = (strength - rules.hold_zone) / (1.0 - rules.hold_zone)
+    size = abs(wanted) if is_target else beyond
+    return Signal("BUY" if wanted > 0.0 else "SELL", size, strength)
 
 
 def _of_code(rules: ActionRules, code: int) -> Signal:

@@ -29,11 +29,12 @@ def acts(folder: SessionFolder) -> list[Act]:
     return [request.act for _, request in folder.waiting()]
 
 
-def test_a_request_that_is_being_written_is_not_seen(folder: SessionFolder) -> None:
+def test_a_request_that_is_being_written_is_not_seen(
+    folder: SessionFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     seen: list[list[Act]] = []
-    looks = mock.patch.object(atomic, "_fsync", lambda _: seen.append(acts(folder)))
-    with looks:
-        folder.ask(Request("stop", "ada", "lunch"))
+    monkeypatch.setattr(atomic, "_fsync", lambda _: seen.append(acts(folder)))
+    folder.ask(Request("stop", "ada", "lunch"))
 
     assert seen == [[], ["stop"]]  # never the kill that a file of no request is
     assert acts(folder) == ["stop"]

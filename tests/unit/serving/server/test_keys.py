@@ -8,6 +8,7 @@ import subprocess
 import sys
 from datetime import timedelta
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -134,12 +135,20 @@ def test_sessions_are_listed_and_stopped_by_those_who_may(workspace: ServedWorks
         unknown = client.post("/v1/sessions/second/kill", json=body, headers=trades)
         odd = client.post("/v1/sessions/..%2ffirst/kill", json=body, headers=trades)
         armed = client.post("/v1/sessions/first/arm", json=body, headers=trades)
+        sold = client.post("/v1/sessions/first/stop", json=body, headers=trades)
+        idle = client.post("/v1/sessions/first/stop", json={"reason": "drill"}, headers=trades)
+        full = StorageError("disk must have room for the file", was="no space")
+        with mock.patch.object(SessionFolder, "ask", side_effect=full):
+            lost = client.post("/v1/sessions/first/kill", json=body, headers=trades)
 
     assert listed == {"sessions": [{"name": "first", "is_running": False}]}
     statuses = [each.status_code for each in (refused, asked, unknown, odd, armed)]
     assert statuses[:3] == [403, 202, 404]
     assert statuses[3] in (404, 422)
     assert statuses[4] == 422
+    assert (sold.status_code, sold.json()["error"]["field"]) == (422, "flatten")
+    assert (idle.status_code, idle.json()["error"]["code"]) == (409, "not_running")
+    assert (lost.status_code, lost.json()["error"]["code"]) == (503, "not_asked")
     ((_, request),) = SessionFolder(folder).waiting()
     assert (request.act, request.flatten, request.reason) == ("kill", True, "drill")
     assert request.by.startswith("key ")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import httpx
 import numpy as np
@@ -10,15 +11,19 @@ import pytest
 import torch
 
 from fixtures.model_servers import AT, ServedWorkspace, client_of, features_body, market_bars
-from fixtures.plain_accounts import accounts
+from fixtures.plain_accounts import accounts, costs
 from fixtures.served_runs import SYMBOLS, raw_bars
 from tradingbot.domain.action import Action
 from tradingbot.features.registry import feature_of_id
 from tradingbot.features.streaming import FeatureStream
+from tradingbot.market.actions.continuous import decode_continuous
 from tradingbot.market.actions.neutral import neutralise
+from tradingbot.market.actions.target import decode_target
+from tradingbot.market.buying_power import buying_power_of
 from tradingbot.market.observation import observe_opened
 from tradingbot.market.params import ActionRules, SimulatorParams
 from tradingbot.market.private_features import FLAT_ACCOUNT, PRIVATE_FEATURES
+from tradingbot.risk.limits import RiskLimits
 from tradingbot.serving.served_model import ServedModel
 from tradingbot.serving.server.accounts import allowed_codes, private_numbers
 from tradingbot.serving.server.explanation import SHIFTS
@@ -126,15 +131,43 @@ def test_a_flat_account_is_one_that_was_just_opened() -> None:
 @pytest.mark.parametrize(
     ("action", "held", "wanted"),
     [
-        (0.3, 0.0, Signal("BUY", 0.3, 0.3)),
+        (0.28, 0.0, Signal("BUY", 0.2, 0.28)),  # of the share beyond the hold zone
         (0.1, 0.0, Signal("HOLD", 0.0, 0.1)),
-        (0.5, 0.0, Signal("BUY", 0.5, 0.5)),
-        (-0.7, 0.4, Signal("SELL", 0.7, 0.7)),
+        (0.55, 0.0, Signal("BUY", 0.5, 0.55)),
+        (1.5, 0.0, Signal("BUY", 1.0, 1.0)),
+        (-0.55, 0.4, Signal("SELL", 0.5, 0.55)),
         (-0.7, 0.0, Signal("HOLD", 0.0, 0.0)),
     ],
 )
 def test_continuous_actions_are_read(action: float, held: float, wanted: Signal) -> None:
-    assert read_signal(ActionRules(), action, held, allow_short=False) == wanted
+    found = read_signal(ActionRules(), action, held, allow_short=False)
+
+    assert found.direction == wanted.direction
+    assert found[1:] == pytest.approx(wanted[1:])
+
+
+@pytest.mark.parametrize("units", [0.0, 30.0])
+@pytest.mark.parametrize("space", ["continuous", "target"])
+def test_sizes_are_those_that_the_simulator_orders(space: Any, units: float) -> None:
+    rules = SimulatorParams(
+        limits=RiskLimits(max_position_frac=0.5),
+        action=ActionRules(space=space, smoothing_bars=1, hold_zone=0.2),
+    )
+    account = accounts(cash=[10_000.0 - 100.0 * units], units=[units])
+    room = buying_power_of(rules.limits, costs(), account, account.equity)
+    largest = float(room.largest) / 100.0
+    for action in (-1.0, -0.6, -0.3, 0.0, 0.25, 0.55, 0.9, 1.0):
+        signal = read_signal(rules.action, action, units / largest, allow_short=False)
+        given = torch.tensor([action], dtype=torch.float64)
+        if space == "target":
+            order = decode_target(rules.action, account, room, given, lowest=0.0).order
+            unit = largest
+        else:
+            order = decode_continuous(rules.action, account, room, given).order
+            bought = float(torch.minimum(room.place, room.buy_room)) / 100.0
+            unit = units if action < 0.0 and units else bought
+        side = {"BUY": 1.0, "SELL": -1.0, "HOLD": 0.0}[signal.direction]
+        assert side * signal.size * unit == pytest.approx(float(order)), action
 
 
 def test_order_types_follow_strength() -> None:

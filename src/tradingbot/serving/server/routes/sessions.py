@@ -10,10 +10,10 @@ from fastapi import APIRouter, Path, Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 
-from tradingbot.domain.errors import UserError
+from tradingbot.domain.errors import ConfigError, TradingError, UserError
 from tradingbot.serving.server.body import decode, read_body
 from tradingbot.serving.server.parts import Parts, Reader, SessionDesk, Trader
-from tradingbot.serving.server.problems import Problem, of_user_error
+from tradingbot.serving.server.problems import Problem, invalid, of_user_error
 from tradingbot.serving.server.routes.documents import ASKED, WITH_BODY, body_of, errors
 from tradingbot.serving.server.schemas import SessionAct
 
@@ -54,7 +54,7 @@ async def sessions(parts: Parts, _: Reader) -> Response:
     response_model=AskedAnswer,
     status_code=202,
     openapi_extra=body_of(SessionAct),
-    responses=errors(*WITH_BODY, 404),
+    responses=errors(*WITH_BODY, 404, 409),
 )
 async def ask_session(
     request: Request,
@@ -69,13 +69,19 @@ async def ask_session(
     """
     asked = decode(await read_body(request, parts.settings), SessionAct, parts.settings)
     desk = _desk(parts.desk)
+    if asked.flatten and act == "stop":
+        raise invalid("only a kill flattens", "flatten")
 
     def work() -> None:
         by = f"key {caller.id}"
         try:
             desk.ask(name, act, by=by, reason=asked.reason, flatten=asked.flatten)
-        except UserError as e:
+        except ConfigError as e:
             raise of_user_error(e, 404, "no_session") from e
+        except TradingError as e:
+            raise of_user_error(e, 409, "not_running") from e
+        except UserError as e:  # a disk that refuses: it was not asked
+            raise of_user_error(e, 503, "not_asked") from e
         # Audited after: what takes risk away does not wait for a disk.
         told = {"who": caller.id, "subject": name, "detail": f"{act}: {asked.reason}"}
         try:
