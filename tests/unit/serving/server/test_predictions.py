@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -10,9 +12,16 @@ import numpy as np
 import pytest
 import torch
 
-from fixtures.model_servers import AT, ServedWorkspace, client_of, features_body, market_bars
+from fixtures.model_servers import (
+    AT,
+    ServedWorkspace,
+    client_of,
+    features_body,
+    make_workspace,
+    market_bars,
+)
 from fixtures.plain_accounts import accounts, costs
-from fixtures.served_runs import SYMBOLS, raw_bars
+from fixtures.served_runs import SYMBOLS, make_served_run, raw_bars
 from tradingbot.domain.action import Action
 from tradingbot.features.registry import feature_of_id
 from tradingbot.features.streaming import FeatureStream
@@ -24,6 +33,9 @@ from tradingbot.market.observation import observe_opened
 from tradingbot.market.params import ActionRules, SimulatorParams
 from tradingbot.market.private_features import FLAT_ACCOUNT, PRIVATE_FEATURES
 from tradingbot.risk.limits import RiskLimits
+from tradingbot.runs.acting import ActionRecord
+from tradingbot.serving.bundle import BundleVerdict
+from tradingbot.serving.export.run_export import export_run
 from tradingbot.serving.served_model import ServedModel
 from tradingbot.serving.server.accounts import allowed_codes, private_numbers
 from tradingbot.serving.server.explanation import SHIFTS
@@ -282,16 +294,36 @@ def test_a_bar_that_is_not_taken_leaves_the_stream_as_it_was(client: httpx.Clien
     assert client.post("/v1/stream/bars", json=bars[11]).status_code == 200
 
 
-def test_discrete_models_answer_in_codes(tmp_path, bundles) -> None:
-    from fixtures.model_servers import make_workspace
-    from fixtures.served_runs import make_served_run
-    from tradingbot.serving.bundle import BundleVerdict
-    from tradingbot.serving.export.run_export import export_run
+def serve_run(folder: Path, **terms: Any) -> ServedWorkspace:
+    """A workspace that serves a model of these terms."""
+    run = make_served_run(folder / "runs", **terms)
+    export_run(run, folder / "made.zip", n_hostile=20, verdict=BundleVerdict(status="GO"))
+    (folder / "w").mkdir()
+    return make_workspace(folder / "w", [folder / "made.zip"])
 
-    run = make_served_run(tmp_path / "runs", squash=None, n_outputs=7)
-    export_run(run, tmp_path / "codes.zip", n_hostile=20, verdict=BundleVerdict(status="GO"))
-    (tmp_path / "w").mkdir()
-    workspace = make_workspace(tmp_path / "w", [tmp_path / "codes.zip"])
+
+def test_neutral_models_are_asked_about_all_symbols(tmp_path: Path) -> None:
+    rules = ActionRules(space="target", smoothing_bars=1, neutral_gross_frac=0.4)
+    limits = RiskLimits(allow_short=True)
+    action = ActionRecord(rules=asdict(rules), limits=asdict(limits))
+    with client_of(serve_run(tmp_path, action=action).parts()) as client:
+        path = "/v1/predict/features"
+        told = client.post(path, json=features_body(*SYMBOLS)).json()["signals"]
+        one = client.post(path, json=features_body(SYMBOLS[0]))
+        explained = client.post(path, json=features_body(*SYMBOLS, explain=True))
+
+    sides = {"BUY": 1.0, "SELL": -1.0, "HOLD": 0.0}
+    signed = [sides[each["signal"]] * each["size"] for each in told]
+    proposed = np.array([each["action"] for each in told])
+    assert signed == pytest.approx(neutralise_targets(proposed, np.ones(len(told), bool), 0.4))
+    assert sum(signed) == pytest.approx(0.0, abs=1e-9)
+    assert max(map(abs, signed)) > 0.0
+    assert (one.status_code, one.json()["error"]["code"]) == (422, "all_symbols")
+    assert (explained.status_code, explained.json()["error"]["code"]) == (422, "neutral")
+
+
+def test_discrete_models_answer_in_codes(tmp_path: Path) -> None:
+    workspace = serve_run(tmp_path, squash=None, n_outputs=7)
     with client_of(workspace.parts()) as client:
         told = client.post(
             "/v1/predict/features", json=features_body(*SYMBOLS, explain=True)

@@ -14,8 +14,7 @@ _SAID = {
     403: "The key lacks the scope.",
     404: "There is none of that name.",
     408: "The body came too slowly.",
-    409: "Another model serves, a bar is out of order or stale, the swap was refused, or the session "
-    "does not run.",
+    409: "Another model serves, a bar is out of order or stale, a swap or a stop was refused.",
     413: "The body is too large.",
     415: "The body is compressed, or not JSON.",
     422: "A field is not as it must be; the answer names it.",
