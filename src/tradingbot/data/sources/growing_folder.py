@@ -22,7 +22,7 @@ from tradingbot.domain.errors import ConfigError, DataError, UserError
 from tradingbot.domain.timeframe import BarGrid
 
 _AHEAD = timedelta(seconds=60)
-"""How far the clock of whoever writes files may be ahead of ours."""
+"""How far the clock of what writes files may be ahead of ours."""
 
 
 @dataclass

@@ -97,8 +97,8 @@ class Authentication:
         claimed = key_id_of(presented)
         key, why = identify(keys, presented, self._clock())
         if key is None:
-            # The right one is always taken: behind a proxy all share an address, and whoever knows
-            # an id could keep its owner from a kill. 256 bits are not guessed.
+            # The right key is always taken: behind a proxy all clients share an address, and wrong
+            # keys of a known id would keep the right one from a kill. 256 bits are not guessed.
             wait_s = self._lockouts.wait_s(address, claimed)
             if wait_s:
                 self._metrics.refused.labels("locked").inc()

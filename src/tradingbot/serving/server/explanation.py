@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from tradingbot.features.registry import regime_features
 from tradingbot.serving.served_model import Floats
 from tradingbot.serving.server.prediction import SeenWindows, ServingModel
+from tradingbot.serving.server.problems import invalid
 from tradingbot.serving.server.schemas import Explanation, FeatureContribution, SignalChange
 
 MAX_EXPLAINED = 8
@@ -71,7 +72,13 @@ def explain(serving: ServingModel, seen: SeenWindows, lane: int) -> Explanation:
         serving: The model that answered.
         seen: What it was asked about.
         lane: Which of the B windows.
+
+    Raises:
+        Problem: 422, if the model is market-neutral.
     """
+    if serving.rules.neutral_gross_frac:
+        message = "signals of a market-neutral model follow from all symbols, not from one's inputs"
+        raise invalid(message, "explain", code="neutral")
     asker = _Asker(serving, seen, lane)
     ids = [feature.id for feature in serving.model.manifest.acting.features]
     (score,), (action,) = asker.ask(asker.window[None])

@@ -185,7 +185,7 @@ def test_S04_wrong_keys_are_locked_out_neighbours_are_not(workspace: ServedWorks
         locked = client.get("/v1/signals", headers=wrong)
 
         assert found == [401] * 10 + [429] * 2
-        assert client.get("/v1/signals", headers=good).status_code == 409  # its owner is let in
+        assert client.get("/v1/signals", headers=good).status_code == 409  # the right one is taken
         assert int(locked.headers["retry-after"]) in range(1, 62)
         assert client.get("/v1/signals", headers=other).status_code == 409
     assert "locked out" in {line.kind for line in AuditTrail(workspace.folder).lines()}

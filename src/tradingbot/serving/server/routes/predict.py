@@ -215,9 +215,6 @@ def _answer(
 ) -> PredictionAnswer:
     answer, found = answer_windows(serving, seen)
     told = signal_answers(seen.symbols, answer, found, seen.valid)
-    if explained and serving.rules.neutral_gross_frac:
-        message = "signals of a market-neutral model follow from all symbols, not from one's inputs"
-        raise invalid(message, "explain", code="neutral")
     if explained:
         told = [
             each.model_copy(update={"explanation": explain(serving, seen, lane)})
