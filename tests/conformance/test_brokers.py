@@ -188,7 +188,7 @@ def test_clock_account_and_asset_are_told(venue: Venue) -> None:
     assert account.cash_ccy == account.equity_ccy > 0
     assert account.buying_power_ccy > 0
     assert not account.is_blocked
-    assert venue.broker.asset("SPY").tradable
+    assert venue.broker.assets(["SPY"])["SPY"].tradable
 
 
 def test_connection_that_stands_is_said(venue: Venue) -> None:

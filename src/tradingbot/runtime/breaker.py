@@ -9,7 +9,7 @@ the next day.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import date, datetime
 from decimal import Decimal
@@ -175,6 +175,11 @@ def has_same_content(
     """Tell whether the same was approved within the duplicate window."""
     window_s = limits.duplicate_window_s
     return any(key == content and _age_s(when, at) <= window_s for key, when, _ in state.sent)
+
+
+def forget_approvals(state: BreakerState, contents: Collection[str]) -> BreakerState:
+    """Let orders be asked for again that were approved and withdrawn before they were sent."""
+    return replace(state, sent=tuple(each for each in state.sent if each[0] not in contents))
 
 
 def sum_window_value(state: BreakerState, limits: SessionLimits, at: datetime) -> float:

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from tradingbot.domain.denial import SessionDenial
-from tradingbot.domain.order import Order
+from tradingbot.domain.errors import TradingError
+from tradingbot.domain.order import Order, OrderStatus
 from tradingbot.domain.order_intent import OrderIntent, Side, require_zone
 from tradingbot.domain.trading_state import TradingState
 from tradingbot.risk.gate import OrderDenial, find_denial
@@ -117,6 +118,13 @@ class SessionGate:
         self.book.add(open_order(intent))
         self.prices[intent.client_order_id] = known.mark
         return seal_intent(intent)
+
+    def approve_again(self, client_order_id: str) -> Approval:
+        """Seal an exit again whose answer was lost; one that was answered is refused."""
+        order = self.book.orders[client_order_id]
+        if order.status is not OrderStatus.SUBMITTED:
+            raise TradingError("an order must lack its answer", was=order.status, where="gate")
+        return seal_intent(order.intent)
 
     def press_kill_switch(self, reason: str) -> None:
         """Halt the session and make every approval void that was not sent yet.

@@ -66,9 +66,11 @@ def reconcile(
             found.alerts += [(known.client_order_id, each) for each in book.bust(known)]
     for fill_id in book.busted:
         holdings.bust(fill_id)
-    for order in list(book.working()):
+    working = list(book.working())
+    listed = broker.find_orders([order.client_order_id for order in working])
+    for order in working:
         order_id = order.client_order_id
-        at_venue = broker.find_order(order_id)
+        at_venue = listed.get(order_id)
         if at_venue is not None:
             found.alerts += [(order_id, each) for each in book.adopt(at_venue)]
         elif order.status in _UNANSWERED:

@@ -51,8 +51,9 @@ class Desk:
         if self.plan.is_revoked:
             raise revoked()
 
-    def require_rate(self, now: float) -> None:
-        limit = self.plan.requests_per_minute
+    def require_rate(self) -> None:
+        """Count a request in the window of the venue's own time."""
+        now, limit = self.venue.clock.now().timestamp(), self.plan.requests_per_minute
         if limit is None:
             return
         while self._recent and self._recent[0] <= now - self.plan.rate_window_s:
@@ -173,7 +174,7 @@ class Connection(asyncio.Protocol):
             operation, handle = desk.routes.find(method, path)
             desk.requests[operation] = desk.requests.get(operation, 0) + 1
             desk.require_key(headers)
-            desk.require_rate(self._loop.time())
+            desk.require_rate()
         except Refusal as refusal:
             self._send(refusal.status, refusal.body)
             return

@@ -95,7 +95,7 @@ def test_B28_bust_whose_message_was_lost_is_found(session: Session) -> None:
     assert book.orders[order_id].status is OrderStatus.CANCELLED
 
 
-@pytest.mark.parametrize("question", ["fills", "find_order", "open_orders", "positions"])
+@pytest.mark.parametrize("question", ["fills", "find_orders", "open_orders", "positions"])
 def test_B14_venue_that_cannot_be_asked_is_not_guessed(session: Session, question: str) -> None:
     book, held, venue, order_id = session
 

@@ -7,6 +7,7 @@ by its client order id, never sent again blindly. A broker that cannot be asked 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -183,6 +184,10 @@ class Broker(Protocol):
         """Look an order up; None only where the venue says that it does not know it."""
         ...
 
+    def find_orders(self, client_order_ids: Sequence[str]) -> dict[str, BrokerOrder]:
+        """Look many orders up in few requests; left out are only those it does not know."""
+        ...
+
     def open_orders(self) -> tuple[BrokerOrder, ...]:
         """Return every order that may still fill, ours or not."""
         ...
@@ -203,8 +208,8 @@ class Broker(Protocol):
         """Return the venue's time."""
         ...
 
-    def asset(self, symbol: str) -> BrokerAsset:
-        """Return what is allowed with a symbol."""
+    def assets(self, symbols: Sequence[str]) -> dict[str, BrokerAsset]:
+        """Return what is allowed with each of some symbols, in few requests."""
         ...
 
     def drain_updates(self) -> tuple[BrokerUpdate, ...]:

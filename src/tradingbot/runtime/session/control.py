@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
+from itertools import count
 
 from tradingbot.domain.errors import BrokerUnavailableError, TradingError
 from tradingbot.domain.events.event import Event
 from tradingbot.domain.events.session import ActAudited, ModelLoaded
 from tradingbot.domain.events.trading import OrderDenied, OrderSubmitted, TradingStateChanged
 from tradingbot.domain.exact_number import MAX_DECIMALS
+from tradingbot.domain.order import OrderStatus
 from tradingbot.domain.order_intent import OrderIntent, Side
 from tradingbot.domain.trading_state import TradingState, TradingStateChange
 from tradingbot.runtime.approval import Approval
-from tradingbot.runtime.breaker import Breaker, list_tripped
+from tradingbot.runtime.breaker import Breaker, forget_approvals, list_tripped
 from tradingbot.runtime.rearm import rearm_breaker
 from tradingbot.runtime.session.folder import Request
 from tradingbot.runtime.session.session import TradingSession
@@ -48,25 +51,32 @@ def apply_request(
 def kill(session: TradingSession, request: Request, at: datetime) -> None:
     """Cancel everything, sell what is held where that is asked for, and halt; it stays halted.
 
+    Asked again it goes on where it broke off: what was not sold yet is sold, also by a session that
+    is halted.
+
     Raises:
         BrokerUnavailableError: If the venue could not be told, or did not answer a cancel. The
-            session is halted all the same; asked again, it cancels, and sells nothing any more.
+            session is halted all the same.
     """
     desk, before = session.desk, session.trading_state
     cancelled: int | str = "the venue could not be asked"
+    reason = desk.gate.breakers.kill_reason or request.reason
+    details = {"flatten": str(request.flatten).lower()}
     try:
         n_cancelled, doubtful = desk.cancel_all(at, keeps_exits=request.flatten)
         if session.account is not None:
+            if request.flatten:
+                _repeat_exits(session, at)
             session.take_over(at)
             if request.flatten:
-                _flatten(session, at)
+                details |= _flatten(session, at)
         if doubtful:
             rule, was = "cancels must be answered by the venue", f"no answer to {len(doubtful)}"
             raise BrokerUnavailableError(rule, was=was, where=", ".join(doubtful[:5]))
         cancelled = n_cancelled
     finally:
-        desk.gate.press_kill_switch(request.reason)
-        details = {"cancelled": str(cancelled), "flatten": str(request.flatten).lower()}
+        desk.gate.press_kill_switch(reason)
+        details["cancelled"] = str(cancelled)
         events: list[Event] = [ActAudited(at, "kill", request.by, request.reason, details)]
         if before is not TradingState.HALTED:
             change = TradingStateChange(before, TradingState.HALTED, request.reason)
@@ -143,8 +153,52 @@ def arm(
     session.save(*events)
 
 
-def _flatten(session: TradingSession, at: datetime) -> None:
-    """Send an order for what no exit closes already of a position, through the gate as any."""
+def _flatten(session: TradingSession, at: datetime) -> dict[str, str]:
+    """Send an order for what no exit closes already of a position, through the gate as any.
+
+    The kill switch is off meanwhile: by the caller it is pressed again, and the journal never holds
+    it otherwise.
+
+    Returns:
+        How many orders were sent, and how many denied.
+
+    Raises:
+        BrokerUnavailableError: If the venue did not take all of them; what was not sent may be
+            asked for again.
+    """
+    desk = session.desk
+    desk.gate.breakers = replace(desk.gate.breakers, kill_reason=None)
+    approvals, events = _judge_exits(session, at)
+    if desk.record(*events):
+        desk.send(approvals, at)
+    else:
+        desk.withdraw_unsent(at)
+    orders = [desk.gate.book.orders[each.intent.client_order_id] for each in approvals]
+    unsent = [each.intent.content_key for each in orders if each.status is OrderStatus.CANCELLED]
+    desk.gate.breakers = forget_approvals(desk.gate.breakers, unsent)
+    n_open = len(unsent) + sum(each.status is OrderStatus.SUBMITTED for each in orders)
+    if n_open and not desk.journal_is_down:
+        rule = "the venue must take orders that close positions"
+        raise BrokerUnavailableError(rule, was=f"{n_open} not taken", where=desk.session)
+    n_denied = len(events) - len(approvals)
+    return {"exits": str(len(approvals)), "exits_denied": str(n_denied)}
+
+
+def _repeat_exits(session: TradingSession, at: datetime) -> None:
+    """Send exits of an earlier attempt again whose answers were lost, each under its own id."""
+    desk, gate = session.desk, session.desk.gate
+    doubtful = [
+        gate.approve_again(order.client_order_id)
+        for order in gate.book.working()
+        if order.status is OrderStatus.SUBMITTED
+        and order.intent.reduces(desk.holdings.units(order.intent.symbol))
+    ]
+    if doubtful:
+        desk.send(doubtful, at, again=True)
+
+
+def _judge_exits(session: TradingSession, at: datetime) -> tuple[list[Approval], list[Event]]:
+    """Put an order for every open position before the gate."""
     approvals: list[Approval] = []
     events: list[Event] = []
     for symbol, position in session.desk.holdings.positions.items():
@@ -156,22 +210,14 @@ def _flatten(session: TradingSession, at: datetime) -> None:
         if units <= 0:
             continue
         assert session.bar is not None
-        intent = OrderIntent(
-            symbol,
-            side,
-            units,
-            session.bar.closed_at,
-            session.model.sha256,
-            sequence=1,
-            confidence=1.0,
-        )
+        asked = (symbol, side, units, session.bar.closed_at, session.model.sha256)
+        intents = (OrderIntent(*asked, sequence=k, confidence=1.0) for k in count(1))
+        known = session.desk.gate.book.orders
+        intent = next(each for each in intents if each.client_order_id not in known)
         verdict = session.judge_one(intent, at)
         if isinstance(verdict, Approval):
             approvals.append(verdict)
             events.append(OrderSubmitted(intent, at))
         else:
             events.append(OrderDenied(intent, verdict.words))
-    if session.desk.record(*events):
-        session.desk.send(approvals, at)
-    else:
-        session.desk.withdraw_unsent(at)
+    return approvals, events

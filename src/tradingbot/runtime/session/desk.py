@@ -156,9 +156,14 @@ class Desk:
                 turn the order in doubt is looked up at the next one, and the rest is withdrawn.
         """
         answers, is_away = list[Event](), False
-        for approval in approvals:
+        ids = [each.intent.client_order_id for each in approvals]
+        known = self.broker.find_orders(ids) if again else {}
+        for found in known.values():
+            self.gate.book.adopt(found)
+        for identity, approval in zip(ids, approvals, strict=True):
             try:
-                answer = self._send_one(approval, at, again=again)
+                is_known = identity in known
+                answer = self._send_one(approval, at, is_known=is_known, again=again)
             except BrokerUnavailableError:
                 if again:
                     raise
@@ -170,14 +175,18 @@ class Desk:
         if is_away:
             self.withdraw_unsent(at)
 
-    def _send_one(self, approval: Approval, at: datetime, *, again: bool) -> Event | None:
+    def _send_one(
+        self, approval: Approval, at: datetime, *, is_known: bool, again: bool
+    ) -> Event | None:
         """Send an order; None where its outcome is not known yet, or it was sent before."""
         identity = approval.intent.client_order_id
-        if again and self._look_up(identity):
+        if is_known:
             return answer_of(self.gate.book.orders[identity], at)
-        if self.gate.book.orders[identity].status is not _S.APPROVED:
+        status = self.gate.book.orders[identity].status
+        if status is _S.APPROVED:
+            self.gate.book.move(identity, _S.SUBMITTED)
+        elif not (again and status is _S.SUBMITTED):
             return None
-        self.gate.book.move(identity, _S.SUBMITTED)
         report = self.broker.submit(approval)
         if report.outcome is SubmitOutcome.UNKNOWN:
             is_known = self._look_up(identity)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -51,7 +51,7 @@ class VenueFacts:
     """Of the symbols that are asked for."""
 
 
-def ask_venue(desk: Desk, now: datetime, symbols: Iterable[str]) -> VenueFacts:
+def ask_venue(desk: Desk, now: datetime, symbols: Sequence[str]) -> VenueFacts:
     """Ask for money, hours, positions, and what is allowed with some symbols.
 
     All of it before the first order is judged: an order that the gate approved counts, so that a
@@ -68,7 +68,7 @@ def ask_venue(desk: Desk, now: datetime, symbols: Iterable[str]) -> VenueFacts:
         (clock.next_close - clock.now).total_seconds(),
         (now - clock.now).total_seconds(),
         max((abs(float(units)) for units in drift.values()), default=0.0),
-        {symbol: broker.asset(symbol) for symbol in symbols},
+        broker.assets(symbols),
     )
 
 
@@ -128,8 +128,13 @@ def judge_orders(
         else:
             order[lane], denial[lane] = 0.0, int(verdict.code)
             denials[intent.client_order_id] = verdict.words
+    approvals.sort(key=lambda each: not _reduces(desk, each.intent))  # exits leave first
     judged = sent._replace(order=order, denial=denial)
     return JudgedOrders(judged, tuple(intents), tuple(approvals), denials)
+
+
+def _reduces(desk: Desk, intent: OrderIntent) -> bool:
+    return intent.reduces(desk.holdings.units(intent.symbol))
 
 
 def judge_order(

@@ -260,7 +260,7 @@ def test_symbol_that_is_halted_is_refused(tmp_path: Path) -> None:
     report = venue.broker.submit(seal_intent(wanted(1)))
 
     assert report.outcome is SubmitOutcome.REJECTED
-    assert venue.broker.asset("SPY").halted
+    assert venue.broker.assets(["SPY"])["SPY"].halted
     assert venue.broker.find_order(wanted(1).client_order_id) is None
 
 

@@ -12,10 +12,11 @@ import pytest
 from fixtures import replayed_sessions
 from fixtures.replayed_sessions import FIRST, NAME, market, model, open_session
 from tradingbot.domain.errors import BrokerUnavailableError, TradingError
-from tradingbot.domain.events.session import AlertRaised, SessionStateSaved
+from tradingbot.domain.events.session import ActAudited, AlertRaised, SessionStateSaved
 from tradingbot.domain.events.trading import TradingStateChanged
 from tradingbot.domain.order import OrderStatus
 from tradingbot.risk.limits import WIDEST_SESSION_LIMITS
+from tradingbot.runtime.approval import Approval
 from tradingbot.runtime.journal.failures import JournalUnavailableError
 from tradingbot.runtime.journal.journal import SessionJournal
 from tradingbot.runtime.session.control import kill, swap
@@ -182,6 +183,43 @@ def test_B22_kill_halts_where_the_venue_cannot_be_told(tmp_path: Path) -> None:
     opened.close()
 
 
+def test_B22_flatten_sells_once_the_venue_is_back(tmp_path: Path) -> None:
+    opened = open_session(tmp_path, stop=STOP).run(until=FIRST + 3)
+    at, request = opened.session.bar.closed_at, Request("kill", "ada", "drill", flatten=True)
+    submit, sold = type(opened.broker).submit, list[object]()
+    with mock.patch.object(type(opened.broker), "open_orders", away):
+        for _ in range(2):
+            with pytest.raises(BrokerUnavailableError):
+                kill(opened.session, request, at)
+
+    def lose(self: object, approval: Approval) -> object:
+        sold.append(approval.intent)
+        if len(sold) == 1:
+            submit(opened.broker, approval)  # it arrives, the answer does not
+        return away()
+
+    with mock.patch.object(type(opened.broker), "submit", lose):
+        for _ in range(2):
+            with pytest.raises(BrokerUnavailableError):
+                kill(opened.session, request, at)
+    assert len(sold) == 2
+    assert opened.session.trading_state.value == "halted"
+    kill(opened.session, request, at)
+    opened.close()
+
+    again = open_session(tmp_path, stop=STOP)
+    assert again.session.resume()
+    again.run()
+
+    assert again.session.trading_state.value == "halted"
+    assert again.broker.positions() == {}
+    acts = [each.details["cancelled"] for each in again.journal.events(NAME, ActAudited)]
+    assert acts[0] == "the venue could not be asked"
+    assert acts[-1].isdigit()
+    assert len(acts) == 2  # attempts between are not journaled
+    again.close()
+
+
 def test_B22_kill_halts_where_the_journal_cannot_be_written(tmp_path: Path) -> None:
     opened = open_session(tmp_path, stop=STOP).run(until=FIRST + 2)
     gone = JournalUnavailableError("journal must confirm", was="no")
@@ -193,7 +231,7 @@ def test_B22_kill_halts_where_the_journal_cannot_be_written(tmp_path: Path) -> N
     opened.close()
 
 
-@pytest.mark.parametrize("question", ["positions", "fills", "account", "asset"])
+@pytest.mark.parametrize("question", ["positions", "fills", "account", "assets"])
 def test_B05_bar_is_taken_again_after_the_venue_was_away(tmp_path: Path, question: str) -> None:
     folders = [tmp_path / name for name in ("whole", "away")]
     for folder in folders:

@@ -42,8 +42,10 @@ class AlpacaBrokerSettings:
     """Before each: an order may reach the venue's books after its answer was lost."""
     settle_within_s: float = 30.0
     """After so long an order that is not settled is reported as unknown: others wait behind it."""
-    longest_wait_s: float = 20.0
-    """For a free request, and of one back-off."""
+    longest_wait_s: float = 60.0
+    """For a free request, and of one back-off: a whole window of the venue's limit."""
+    single_assets: int = 20
+    """Up to so many symbols are asked for one by one; more are read from the list of all."""
     poll_every_s: float = 5.0
     """How often the venue is asked while the stream is down."""
     resync_every_s: float = 60.0

@@ -7,7 +7,7 @@ id is the order sent again, with the same id, which the venue takes once for eve
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from functools import partial
@@ -25,11 +25,11 @@ from tradingbot.runtime.brokers.alpaca.access import (
     require_paper_account,
     require_paper_key,
 )
+from tradingbot.runtime.brokers.alpaca.assets import fetch_assets, read_assets
 from tradingbot.runtime.brokers.alpaca.reading import (
     SymbolNames,
     number,
     read_account,
-    read_asset,
     read_clock,
     read_order,
 )
@@ -41,7 +41,6 @@ from tradingbot.runtime.brokers.alpaca.wire import (
     TooManyRequestsError,
     TradingWire,
     VenueRefusalError,
-    wire_symbol,
 )
 from tradingbot.runtime.brokers.protocol import (
     BrokerAccount,
@@ -191,7 +190,21 @@ class AlpacaBroker:
         Raises:
             BrokerUnavailableError: If it cannot be told.
         """
-        order = self._ask(lambda: self._find(client_order_id))
+        return self._follow(self._ask(lambda: self._find(client_order_id)))
+
+    def find_orders(self, client_order_ids: Sequence[str]) -> dict[str, BrokerOrder]:
+        """Look orders up in the last 500 of the account; each on its own that is not there."""
+        bodies = self._ask(self._updates.recent_orders) if len(client_order_ids) > 1 else []
+        listed = {str(body.get("client_order_id")): body for body in bodies}
+        found = {
+            each: self._follow(self._ask(partial(read_order, listed[each], self._names)))
+            if each in listed
+            else self.find_order(each)
+            for each in client_order_ids
+        }
+        return {each: order for each, order in found.items() if order is not None}
+
+    def _follow(self, order: BrokerOrder | None) -> BrokerOrder | None:
         if order is not None and order.is_open:
             self._updates.watch(order)
         return order
@@ -233,16 +246,10 @@ class AlpacaBroker:
         """Return the venue's time."""
         return self._read(self._wire.clock, read_clock)
 
-    def asset(self, symbol: str) -> BrokerAsset:
-        """Return what is allowed with a symbol; one that cannot be traded now is halted."""
-        try:
-            return self._read(
-                lambda: self._wire.asset(wire_symbol(symbol)), partial(read_asset, symbol=symbol)
-            )
-        except BrokerUnavailableError as e:
-            if isinstance(e.__cause__, VenueRefusalError) and e.__cause__.is_unknown_order:
-                return BrokerAsset(symbol, *(False,) * 3, halted=True)
-            raise
+    def assets(self, symbols: Sequence[str]) -> dict[str, BrokerAsset]:
+        """Return what is allowed with symbols; one that cannot be traded now is halted."""
+        single = self._settings.single_assets
+        return self._read(lambda: fetch_assets(self._wire, self._ask, symbols, single), read_assets)
 
     def drain_updates(self) -> tuple[BrokerUpdate, ...]:
         """Return what happened since the last call: by the stream, and by the books when due.

@@ -9,6 +9,7 @@ from threading import Lock
 from tradingbot.data.sources.pacing import Clock
 
 _MINUTE_S = 60.0
+_USUAL_PAUSE_S = 1.0
 
 
 class Lane(StrEnum):
@@ -56,3 +57,12 @@ class RateBudget:
         if excess >= 0:
             wait = max(wait, self._sent[excess] + _MINUTE_S - now)
         return wait
+
+
+def read_pause_s(asked: str, longest_s: float) -> float:
+    """Return for how long a venue asks to be left alone, of `Retry-After`; 1 s where it is none."""
+    try:
+        pause_s = float(asked)
+    except ValueError:
+        pause_s = _USUAL_PAUSE_S
+    return min(max(pause_s, 0.0), longest_s)

@@ -48,7 +48,8 @@ class Submission:
         self.was_lost = False
         """Whether an answer was lost on the way."""
         self._reason = "not sent"
-        self._deadline = clock.monotonic() + settings.settle_within_s
+        self._deadline = float("inf")
+        """From the first lost answer on; the wait for a free request does not count."""
 
     def send(self) -> SubmitReport:
         """Send it, settle lost answers, and say how it ended."""
@@ -72,7 +73,8 @@ class Submission:
             self._reason = str(e)  # nothing was done; the budget holds the next one back
             return None
         except AnswerLostError as e:
-            self._reason, self.was_lost = str(e), True
+            self._reason = str(e)
+            self._begin_settling()
             return self._settle()
         except VenueRefusalError as e:
             return self._judge_refusal(e)
@@ -80,7 +82,7 @@ class Submission:
     def _judge_refusal(self, refusal: VenueRefusalError) -> SubmitReport:
         self._reason = refusal.message
         if refusal.is_id_taken:
-            self.was_lost = True
+            self._begin_settling()
             found = self._look_up()
             return self._adopt() if found is _Found.THERE else self._unknown()
         if self.was_lost:
@@ -89,6 +91,11 @@ class Submission:
         code = f"http_{refusal.status}" if refusal.code is None else str(refusal.code)
         code = "key_refused" if isinstance(refusal, KeyRefusedError) else code
         return SubmitReport(SubmitOutcome.REJECTED, reason=refusal.message, code=code)
+
+    def _begin_settling(self) -> None:
+        if not self.was_lost:
+            self.was_lost = True
+            self._deadline = self._clock.monotonic() + self._settings.settle_within_s
 
     def _settle(self) -> SubmitReport | None:
         """Find out what a lost answer was about; None where it may be sent again."""

@@ -161,7 +161,7 @@ class OrderUpdates:
     def _read_orders(self, now: float) -> None:
         """Read the orders that are followed."""
         at = self._clock.now().astimezone(UTC)
-        recent = {str(body.get("id")): body for body in self._recent_orders()}
+        recent = {str(body.get("id")): body for body in self.recent_orders()}
         for kept in self._watched.values():
             body = recent.get(kept.venue_order_id) or self._wire.order(kept.venue_order_id)
             order = read_order(body, self._names)
@@ -171,7 +171,8 @@ class OrderUpdates:
             if update is not None:
                 self._hold(update, now)
 
-    def _recent_orders(self) -> list[dict[str, Any]]:
+    def recent_orders(self) -> list[dict[str, Any]]:
+        """Return the last 500 orders of the account, and know their ids from then on."""
         recent = self._wire.recent_orders()
         for body in recent:
             self._client_ids.setdefault(str(body.get("id")), str(body.get("client_order_id")))
@@ -203,7 +204,7 @@ class OrderUpdates:
         after = (since - timedelta(milliseconds=1)).astimezone(UTC).isoformat()
         rows = self._wire.fills(after)
         if any(str(row.get("order_id")) not in self._client_ids for row in rows):
-            self._recent_orders()
+            self.recent_orders()
         found = []
         for row in rows:
             venue_id = str(row.get("order_id"))

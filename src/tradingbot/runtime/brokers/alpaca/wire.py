@@ -23,18 +23,17 @@ from tradingbot.data.sources.vendors import AlpacaCredentials
 from tradingbot.domain.exact_number import plain_text
 from tradingbot.domain.order_intent import OrderIntent, OrderType
 from tradingbot.runtime.brokers.alpaca.access import AlpacaBrokerSettings
-from tradingbot.runtime.brokers.alpaca.rate_budget import Lane, RateBudget
+from tradingbot.runtime.brokers.alpaca.rate_budget import Lane, RateBudget, read_pause_s
 
 with warnings.catch_warnings():  # the client loads a deprecated module
     warnings.filterwarnings("ignore", "websockets", DeprecationWarning)
+    from alpaca.trading import enums
+    from alpaca.trading import requests as forms
     from alpaca.trading.client import TradingClient
-    from alpaca.trading.enums import OrderSide, QueryOrderStatus, TimeInForce
-    from alpaca.trading.requests import GetOrdersRequest, LimitOrderRequest, MarketOrderRequest
 
 NOT_FOUND = 40410000
 _ID_TAKEN = "client_order_id must be unique"
 _PAGE_OF_ORDERS, _PAGE_OF_FILLS = 500, 100
-_SHORTEST_PAUSE_S = 1.0
 _MICROSECOND = timedelta(microseconds=1)
 _Body = TypeVar("_Body")
 
@@ -134,8 +133,8 @@ class TradingWire:
         found: dict[str, dict[str, Any]] = {}
         until = None
         while True:
-            wanted = GetOrdersRequest(
-                status=QueryOrderStatus.OPEN, limit=_PAGE_OF_ORDERS, until=until
+            wanted = forms.GetOrdersRequest(
+                status=enums.QueryOrderStatus.OPEN, limit=_PAGE_OF_ORDERS, until=until
             )
             page = self._orders(wanted, Lane.URGENT)
             fresh = [order for order in page if order.get("id") not in found]
@@ -147,10 +146,10 @@ class TradingWire:
 
     def recent_orders(self) -> list[dict[str, Any]]:
         """Return the last 500 orders, open and closed, newest first."""
-        wanted = GetOrdersRequest(status=QueryOrderStatus.ALL, limit=_PAGE_OF_ORDERS)
+        wanted = forms.GetOrdersRequest(status=enums.QueryOrderStatus.ALL, limit=_PAGE_OF_ORDERS)
         return self._orders(wanted, Lane.ORDINARY)
 
-    def _orders(self, wanted: GetOrdersRequest, lane: Lane) -> list[dict[str, Any]]:
+    def _orders(self, wanted: forms.GetOrdersRequest, lane: Lane) -> list[dict[str, Any]]:
         return self._ask(lambda: self._client.get_orders(wanted), lane, list)
 
     def fills(self, after: str) -> list[dict[str, Any]]:
@@ -184,6 +183,12 @@ class TradingWire:
         """Return what is allowed with a symbol."""
         return self._ask(lambda: self._client.get_asset(symbol), Lane.ORDINARY, dict)
 
+    def active_assets(self) -> list[dict[str, Any]]:
+        """Return what is allowed with every share that is traded; some 12,000 rows."""
+        shares, active = enums.AssetClass.US_EQUITY, enums.AssetStatus.ACTIVE
+        wanted = forms.GetAssetsRequest(status=active, asset_class=shares)
+        return self._ask(lambda: self._client.get_all_assets(wanted), Lane.ORDINARY, list)
+
     def _ask(self, call: Callable[[], Any], lane: Lane, kind: type[_Body]) -> _Body:
         answer = self._send(call, lane)
         if not isinstance(answer, kind):
@@ -207,17 +212,17 @@ def order_fields(intent: OrderIntent) -> dict[str, Any]:
     fields: dict[str, Any] = {
         "symbol": wire_symbol(intent.symbol),
         "qty": float(intent.quantity_units),
-        "side": OrderSide(intent.side.value),
-        "time_in_force": TimeInForce(intent.time_in_force.value),
+        "side": enums.OrderSide(intent.side.value),
+        "time_in_force": enums.TimeInForce(intent.time_in_force.value),
         "client_order_id": intent.client_order_id,
     }
     exact = {"qty": plain_text(intent.quantity_units)}
     if intent.order_type is OrderType.LIMIT:
         assert intent.limit_price is not None
         exact["limit_price"] = plain_text(intent.limit_price)
-        request: Any = LimitOrderRequest(**fields, limit_price=float(intent.limit_price))
+        request: Any = forms.LimitOrderRequest(**fields, limit_price=float(intent.limit_price))
     else:
-        request = MarketOrderRequest(**fields)
+        request = forms.MarketOrderRequest(**fields)
     return {**request.to_request_fields(), **exact}
 
 
@@ -256,7 +261,8 @@ class _JudgingSession(requests.Session):
             raise AnswerLostError("a connection that broke") from e
         status = reply.status_code
         if status == 429:
-            self._budget.pause(_asked_pause_s(reply, self._settings.longest_wait_s))
+            asked = reply.headers.get("Retry-After", "")
+            self._budget.pause(read_pause_s(asked, self._settings.longest_wait_s))
             raise TooManyRequestsError("HTTP 429")
         if status == 408 or status >= 500:
             raise AnswerLostError(f"HTTP {status}")
@@ -289,11 +295,3 @@ def _error_of(body: Any) -> tuple[int | None, str]:
         return None, ""
     code = body.get("code")
     return code if isinstance(code, int) else None, str(body.get("message", ""))
-
-
-def _asked_pause_s(reply: requests.Response, longest_s: float) -> float:
-    try:
-        asked = float(reply.headers.get("Retry-After", ""))
-    except ValueError:
-        asked = _SHORTEST_PAUSE_S
-    return min(max(asked, 0.0), longest_s)

@@ -126,7 +126,7 @@ class PaperBroker:
                     return SubmitReport(SubmitOutcome.ACCEPTED, venue_id)
                 reason = "client_order_id must be unique"
                 return SubmitReport(SubmitOutcome.REJECTED, reason=reason, code="duplicate_id")
-            asset = self.asset(intent.symbol)
+            asset = self.assets([intent.symbol])[intent.symbol]
             if not asset.tradable or asset.halted:
                 reason = f"{intent.symbol} is not traded now"
                 return SubmitReport(SubmitOutcome.REJECTED, reason=reason, code="asset")
@@ -199,6 +199,11 @@ class PaperBroker:
         """Look an order up."""
         return self._store.find_order(client_order_id)
 
+    def find_orders(self, client_order_ids: Sequence[str]) -> dict[str, BrokerOrder]:
+        """Look orders up."""
+        found = ((each, self.find_order(each)) for each in client_order_ids)
+        return {each: order for each, order in found if order is not None}
+
     def open_orders(self) -> tuple[BrokerOrder, ...]:
         """Return every order that may still fill."""
         return self._store.open_orders()
@@ -227,10 +232,10 @@ class PaperBroker:
         """Return the venue's time."""
         return self._clock(self._require_time())
 
-    def asset(self, symbol: str) -> BrokerAsset:
-        """Return what is allowed with a symbol: everything, unless it was listed otherwise."""
-        usual = BrokerAsset(symbol, tradable=True, shortable=True, fractionable=True, halted=False)
-        return self._assets.get(symbol, usual)
+    def assets(self, symbols: Sequence[str]) -> dict[str, BrokerAsset]:
+        """Return what is allowed with symbols: everything, unless one was listed otherwise."""
+        usual = (*(True,) * 3, False)
+        return {each: self._assets.get(each, BrokerAsset(each, *usual)) for each in symbols}
 
     def drain_updates(self) -> tuple[BrokerUpdate, ...]:
         """Return what has reached the trader since the last call."""

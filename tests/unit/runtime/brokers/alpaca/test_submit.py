@@ -24,15 +24,9 @@ from fixtures.alpaca_server import KEY_ID, SECRET_KEY
 from fixtures.order_records import AT, intent
 from tradingbot.domain.errors import BrokerUnavailableError, TradingError
 from tradingbot.domain.order import OrderStatus
-from tradingbot.domain.order_intent import OrderType, Side
-from tradingbot.domain.order_intent import TimeInForce as OurTimeInForce
+from tradingbot.domain.order_intent import OrderType, Side, TimeInForce
 from tradingbot.runtime.approval import Approval
-from tradingbot.runtime.brokers.alpaca.wire import (
-    MarketOrderRequest,
-    OrderSide,
-    TimeInForce,
-    TradingClient,
-)
+from tradingbot.runtime.brokers.alpaca.wire import TradingClient, enums, forms
 from tradingbot.runtime.brokers.protocol import SubmitOutcome, SubmitReport, UpdateKind
 
 BEFORE = ("drop_before", "hang_before", "500", "502_html", "504_before", "late_accept")
@@ -51,11 +45,11 @@ def test_the_client_alone_makes_four_orders_of_one_after_a_504(with_id: bool, ma
         fake.do(quotes={"SPY": ["100", "100.1"]}, faults=_next("504_after", times=9))
         client = TradingClient(KEY_ID, SECRET_KEY, paper=True, url_override=fake.url)
         client._retry_wait = 0
-        order = MarketOrderRequest(
+        order = forms.MarketOrderRequest(
             symbol="SPY",
             qty=1,
-            side=OrderSide.BUY,
-            time_in_force=TimeInForce.DAY,
+            side=enums.OrderSide.BUY,
+            time_in_force=enums.TimeInForce.DAY,
             client_order_id="one" if with_id else None,
         )
 
@@ -213,7 +207,7 @@ def test_B05_html_is_no_crash_in_any_question() -> None:
     with traded() as (fake, broker):
         asks = (
             *(broker.account, broker.positions, broker.clock, broker.open_orders),
-            *(lambda: broker.asset("SPY"), lambda: broker.find_order("x")),
+            *(lambda: broker.assets(["SPY"])["SPY"], lambda: broker.find_order("x")),
             lambda: broker.fills(AT),
         )
         for fault in ("502_html", "500", "cut_after", "html_200_after", "empty_after"):
@@ -235,7 +229,7 @@ def test_B05_html_is_no_crash_in_any_question() -> None:
             "sub-penny",
         ),
         (
-            intent("0.5", time_in_force=OurTimeInForce.GOOD_TILL_CANCELLED),
+            intent("0.5", time_in_force=TimeInForce.GOOD_TILL_CANCELLED),
             "42210000",
             "fractional",
         ),
@@ -305,7 +299,7 @@ def test_B16_shut_market_queues_and_halt_waits() -> None:
         fake.do(asset={"symbol": "SPY", "halted": False}, tick=True)
         assert broker.positions() == {"SPY": Decimal(10)}
         fake.do(asset={"symbol": "SPY", "tradable": False})
-        assert broker.asset("SPY").halted
+        assert broker.assets(["SPY"])["SPY"].halted
         denied = send(broker, numbered(1))
         assert denied.outcome is SubmitOutcome.REJECTED
 
@@ -314,7 +308,7 @@ def test_B29_not_shortable_is_refused_and_shown() -> None:
     with traded() as (fake, broker):
         fake.do(asset={"symbol": "SPY", "easy_to_borrow": False})
 
-        assert not broker.asset("SPY").shortable
+        assert not broker.assets(["SPY"])["SPY"].shortable
         report = send(broker, intent(side=Side.SELL))
 
         assert report.outcome is SubmitOutcome.REJECTED
@@ -350,7 +344,7 @@ def test_share_classes_are_spelt_as_the_venue_does() -> None:
 
         assert broker.positions() == {"BRK-B": Decimal(10)}
         assert broker.fills(AT)[0].symbol == "BRK-B"
-        assert broker.asset("BRK-B").tradable
+        assert broker.assets(["BRK-B"])["BRK-B"].tradable
 
 
 RATES = {
