@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from tradingbot_benchmarks.record import BenchRecord
 
 _BUSY_LOAD = 0.7  # processes that want to run, over the last minute
-_PLAIN_UNITS = ("steps/s", "bars/s", "windows/s", "×", "frac", "ms", "threads")
 
 
 def print_records(title: str, found: list[BenchRecord]) -> None:
@@ -37,15 +36,15 @@ def show_figure(value: float | None, unit: str) -> str:
         return ""
     if not math.isfinite(value):
         return "–"
-    if unit in _PLAIN_UNITS:
-        return f"{value:,.4g} {unit}" if value < 1e4 else f"{value:,.0f} {unit}"
+    if unit == "s":
+        return f"{value:.3f} s" if value >= 0.1 else f"{value * 1e3:.3f} ms"
     if unit == "bytes/s":
         return f"{value / 1e9:.1f} GB/s"
     if unit == "bytes" and abs(value) < 1e5:
         return f"{value:,.0f} B"
     if unit == "bytes":
         return f"{value / 1e6:,.0f} MB"
-    return f"{value:.3f} s" if value >= 0.1 else f"{value * 1e3:.3f} ms"
+    return f"{value:,.4g} {unit}" if abs(value) < 1e4 else f"{value:,.0f} {unit}"
 
 
 def tell_if_busy() -> None:

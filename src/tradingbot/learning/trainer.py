@@ -10,6 +10,7 @@ import math
 import time
 from collections.abc import Mapping
 
+import torch
 from torch import Tensor
 
 import tradingbot.domain.events.training as events
@@ -19,6 +20,7 @@ from tradingbot.learning.early_stopping import EarlyStopping
 from tradingbot.learning.guards import AlarmLevel, Diagnosis, FlightRecorder, Intervention
 from tradingbot.learning.learner import Learner, mean_terms
 from tradingbot.learning.learner_state import Resumable, name_parts, tensors_below
+from tradingbot.learning.pausing import standing_still
 from tradingbot.learning.task_learner import TaskLearner
 from tradingbot.learning.train_plan import TrainPlan
 from tradingbot.learning.trainer_hooks import Figures, Hooks, Snapshot
@@ -48,6 +50,7 @@ class Trainer(Resumable):
         self._score, self._best_score = math.nan, -math.inf
         self._told: set[tuple[str, int, str]] = set()
         self._best = copied_tensors(learner.networks())
+        self._paused = torch.zeros(len(self._names), dtype=torch.bool)
 
     def run(self) -> events.Ended:
         """Train until the budget is spent, every agent has stopped, or someone interrupts.
@@ -117,7 +120,10 @@ class Trainer(Resumable):
     def _update(self) -> bool:
         """Make one update; false where it had to be taken back."""
         began, learner = time.perf_counter(), self.learner
-        with within_memory(learner.task.table.device):
+        if not torch.equal(self._recorder.paused, self._paused):
+            self._weigh()
+        still = standing_still(learner.networks(), self._paused)
+        with within_memory(learner.task.table.device), still:
             update = learner.update()
         self.stopping.hold()
         self._sequence += 1
@@ -160,9 +166,10 @@ class Trainer(Resumable):
         if decision.response == "roll_back":
             self._roll_back(decision)
             return False
-        if decision.response == "boost_entropy":
+        if decision.response in ("boost_entropy", "pause"):
             self._set_scales()
-            self._hooks.emit(events.Intervened(self._sequence, "boost_entropy", decision.words))
+            done = events.Intervened(self._sequence, decision.response, decision.words)
+            self._hooks.emit(done)
         return True
 
     def _obey_guard(self, metrics: Figures) -> None:
@@ -208,9 +215,10 @@ class Trainer(Resumable):
         self.learner.set_learning_rate_scale(float(memory.learning_rate_scale))
 
     def _weigh(self) -> None:
-        """Let agents that stopped move nothing that the others share."""
-        device = self.learner.task.table.device
-        self.learner.set_agent_weight((~self.stopping.stopped).float().to(device))
+        """Let agents that stopped or are paused move nothing that the others share."""
+        device, self._paused = self.learner.task.table.device, self._recorder.paused
+        learns = ~(self.stopping.stopped | self._paused)
+        self.learner.set_agent_weight(learns.float().to(device))
 
     def _evaluate(self) -> bool:
         """Play on the validation part; return whether the weights are the best so far."""

@@ -8,7 +8,7 @@ from tradingbot.agents.options.rules import OptionRules
 from tradingbot.domain.plain_values import as_plain_values
 from tradingbot.learning.curiosity.config import CuriosityConfig
 from tradingbot.learning.direct.config import DEVIATIONS_OF_BEFORE
-from tradingbot.learning.guards.config import GuardConfig
+from tradingbot.learning.guards.config import GuardConfig, InterventionConfig
 from tradingbot.learning.hindsight_config import HindsightConfig
 from tradingbot.learning.objectives.config import ObjectivesConfig
 from tradingbot.learning.pretraining.config import AuxiliaryLossConfig
@@ -37,6 +37,7 @@ LATER_SETTINGS: Mapping[str, object] = {
     "environment.goal.credit_range_frac": 0.05,
     "learner.sac.hindsight": as_plain_values(HindsightConfig()),
     **{f"guards.{key}": getattr(GuardConfig(), key) for key in _LATER_GUARDS},
+    "guards.interventions.pause_steps": InterventionConfig().pause_steps,
     "learner.ppo.entropy.decay": 1.0,
     "learner.ppo.entropy.warm_up": 0,
 }

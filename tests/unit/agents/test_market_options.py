@@ -153,7 +153,7 @@ def test_all_accounts_at_once_are_as_one_by_one() -> None:
 
 def test_choice_is_among_what_is_available_and_only_where_it_is_due() -> None:
     preference = torch.tensor([0.0, 9.0, 8.0, 7.0, 1.0]).expand(1, 2, 5)  # would close
-    rows, private = row(0).expand(1, 2), account().expand(1, 2, 4)
+    rows, private = row(0).expand(1, 2), account(earned=0.02).expand(1, 2, 4)
     before = OptionRun(torch.tensor([[TREND, TREND]]), torch.tensor([[3, 3]]), torch.zeros(1, 2))
     is_new = torch.tensor([[True, False]])
 
@@ -161,6 +161,7 @@ def test_choice_is_among_what_is_available_and_only_where_it_is_due() -> None:
 
     assert found.option.tolist() == [[SCALP, TREND]]
     assert found.elapsed.tolist() == [[0, 3]]
+    assert found.mark[0].tolist() == pytest.approx([0.02, 0.0])  # where it begins
     assert corrected(torch.tensor(0.95), torch.tensor(1.0), 0.1, ActionRange(-1.0, 1.0)) == 1.0
 
 
@@ -177,6 +178,10 @@ def test_memory_goes_on_asks_again_and_begins_anew_by_rows() -> None:
     later, is_new = memory.recall(ours, told, private)
     assert (later.option.item(), later.elapsed.item(), is_new.item()) == (WAIT, 1, False)
     assert memory.recall(ours, row(6), private)[1].item()  # a jump
+    memory.keep(row(0), first, is_new, began)
+    assert memory.recall(ours, row(1), private)[1].item()  # a trend has begun: waiting ends
+    memory.keep(row(2), first, is_new, run(WAIT, elapsed=19))
+    assert memory.recall(ours, row(3), private)[1].item()  # after 20 bars every option ends
 
 
 def test_averages_give_gap_and_stretch_and_what_is_missing_is_refused() -> None:

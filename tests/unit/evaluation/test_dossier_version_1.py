@@ -67,6 +67,20 @@ def test_dossier_of_format_6_is_read_as_judged_by_the_net_return(tmp_path: Path)
     assert dossier.walk_forward.alpha_bps is None
 
 
+def test_dossier_of_format_7_is_read_as_one_without_options(tmp_path: Path) -> None:
+    content = to_plain(example_dossier())
+    del content["policy"]["options"]
+
+    dossier = read_dossier(run_with(tmp_path / "a", json.dumps({**content, "format": 7})))
+
+    assert dossier.format == DOSSIER_FORMAT
+    assert dossier.policy is not None
+    assert dossier.policy.options is None
+    assert "Which option" not in render_dossier(dossier, example_memo())
+    with pytest.raises(DataError, match="options"):
+        read_dossier(run_with(tmp_path / "b", json.dumps({**content, "format": 8})))
+
+
 def test_dossier_of_format_2_is_read(tmp_path: Path) -> None:
     content = to_plain(example_dossier())
     del content["header"]["actions"]

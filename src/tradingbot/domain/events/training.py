@@ -65,7 +65,7 @@ class Intervened(Event):
     """A remedy was carried out."""
 
     sequence: int
-    action: Literal["boost_entropy", "roll_back"]
+    action: Literal["boost_entropy", "pause", "roll_back"]
     text: str
 
 

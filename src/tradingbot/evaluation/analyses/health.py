@@ -19,7 +19,7 @@ _COLLAPSED_FRAC = 0.95
 _TOLD = 5
 """Findings that are told in words; counts are of all."""
 _NOT_A_WARNING = "info"
-_DONE_BY_TRAINER = ("boost_entropy", "roll_back", "halt")
+_DONE_BY_TRAINER = ("boost_entropy", "pause", "roll_back", "halt")
 
 
 def recorded_updates(subject: EvaluatedRun) -> list[dict[str, Any]]:

@@ -154,7 +154,7 @@ class PolicyAnalysis:
     unavailable: tuple[tuple[str, str], ...] = ()
     """Part (`value landscape`, `attention`) → why there is none."""
     options: OptionUse | None = None
-    """Use of options; None where agents have none."""
+    """Use of options; None where agents have none, and in files before format 8."""
 
 
 @dataclass(frozen=True)

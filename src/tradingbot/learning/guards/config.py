@@ -8,8 +8,8 @@ from typing import Literal
 from tradingbot.domain.checks import bounded, require, require_kinds
 from tradingbot.domain.errors import ConfigError, suggest
 
-Response = Literal["warn", "boost_entropy", "roll_back", "halt"]
-RESPONSES: tuple[Response, ...] = ("warn", "boost_entropy", "roll_back", "halt")
+Response = Literal["warn", "boost_entropy", "pause", "roll_back", "halt"]
+RESPONSES: tuple[Response, ...] = ("warn", "boost_entropy", "pause", "roll_back", "halt")
 """From mild to drastic."""
 OLD_CODES = {"LOW_SPREAD": "LOW_ENTROPY", "SPREAD_FALLS": "ENTROPY_FALLS"}
 """Code of a rule in older journals and configurations → its code today."""
@@ -34,6 +34,9 @@ class InterventionConfig:
     """Largest factor that boosts come to."""
     cooldown_steps: int = bounded(6_000, ">= 0")
     """Environment steps per agent between two interventions of one kind."""
+    pause_steps: int = bounded(6_000, ">= 1")
+    """Environment steps per agent for which the policy of an agent that is paused stands still; it
+    learns on with a boosted entropy bonus."""
     roll_back_share: float = bounded(0.1, "(0, 1]")
     """Share of agents that need it from which all are rolled back; below it the others learn on.
     Agents share a trunk, so that one alone cannot go back. NaN takes a single agent."""

@@ -1,8 +1,8 @@
 """What is done about verdicts: a pure decision, and what must be remembered between two of them.
 
 The trainer carries decisions out. Each response that does not help is followed by the next: warn,
-boost the entropy bonus of the agents concerned, roll everyone back to the last healthy checkpoint
-with other settings, halt.
+boost the entropy bonus of the agents concerned (where it is asked for, let them stand still for a
+while first), roll everyone back to the last healthy checkpoint with other settings, halt.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ class Memory(NamedTuple):
     entropy_scale: Tensor
     """(N,) float64, factor on the entropy bonus."""
     boosted_at: Tensor
-    """(N,) int64, environment steps at the last boost."""
+    """(N,) int64, environment steps at the last boost. After a pause, those at which it ends: an
+    agent is paused as long as they lie ahead."""
     learning_rate_scale: Tensor
     """() float64"""
     roll_backs: Tensor
@@ -57,8 +58,8 @@ class Intervention(NamedTuple):
     agents: tuple[str, ...]
     """Whom it is about."""
     memory: Memory
-    """To be kept, and its scales to be set: those of a boost now, those of a roll-back after the
-    checkpoint has been loaded."""
+    """To be kept, and its scales to be set: those of a boost or pause now, those of a roll-back
+    after the checkpoint has been loaded."""
 
     @property
     def policy_seed(self) -> int:
@@ -110,9 +111,10 @@ def decide(
     enough = len(going_back) >= now.rules.roll_back_share * len(agents) or _spreads(allowed)
     if not sound or (going_back and enough):
         return now.go_back(sorted(going_back), allowed, may_halt=not sound or strongest == "halt")
-    boosted = now.boostable(_named(allowed, "boost_entropy") - going_back)
+    paused = now.boostable(_named(allowed, "pause") - going_back)
+    boosted = paused or now.boostable(_named(allowed, "boost_entropy") - going_back)
     if boosted:
-        return now.boost(boosted)
+        return now.boost(boosted, pause=bool(paused))
     if allowed:
         told = sorted(_named(allowed, *RESPONSES))
         return Intervention("warn", f"Signs of trouble in {_list(told)}.", tuple(told), memory)
@@ -135,14 +137,15 @@ class _Situation(NamedTuple):
         if verdict.severity is AlarmLevel.WARNING:
             return rules.on_warning
         chosen = dict(rules.by_rule).get(verdict.code)
-        if chosen is not None or cure == "none":
+        if chosen not in (None, "pause") or (chosen is None and cure == "none"):
             return chosen or "warn"
-        if rules.on_critical != "boost_entropy":
-            return rules.on_critical
-        if cure == "restart":
+        first = chosen or rules.on_critical
+        if first not in ("boost_entropy", "pause"):
+            return first
+        if cure == "restart" and chosen is None:
             return "roll_back"
         tried = float(self.memory.entropy_scale[agent]) >= rules.max_boost
-        return "roll_back" if tried and bool(self.rested()[agent]) else "boost_entropy"
+        return "roll_back" if tried and bool(self.rested()[agent]) else first
 
     def go_back(
         self, named: list[str], allowed: Mapping[Diagnosis, Response], *, may_halt: bool
@@ -176,14 +179,19 @@ class _Situation(NamedTuple):
         last = torch.maximum(self.memory.boosted_at, self.memory.rolled_back_at)
         return last <= self.steps - self.rules.cooldown_steps
 
-    def boost(self, named: list[str]) -> Intervention:
+    def boost(self, named: list[str], *, pause: bool) -> Intervention:
+        """Raise the entropy bonus of agents; let them stand still before that where asked."""
         rules, memory, concerned = self.rules, self.memory, self.mask(named)
         boosted = (memory.entropy_scale * rules.boost_factor).clamp_max(rules.max_boost)
         scale = torch.where(concerned, boosted, memory.entropy_scale)
-        at = torch.where(concerned, self.steps, memory.boosted_at)
+        begins = self.steps + (rules.pause_steps if pause else 0)
+        at = torch.where(concerned, begins, memory.boosted_at)
         words = f"Entropy bonus of {_list(named)} raised to × {float(scale[concerned].max()):.3g}."
+        if pause:
+            words += f" Learning of {_list(named)} stands still for {rules.pause_steps:,} steps."
         changed = memory._replace(entropy_scale=scale, boosted_at=at)
-        return Intervention("boost_entropy", words, tuple(named), changed)
+        response: Response = "pause" if pause else "boost_entropy"
+        return Intervention(response, words, tuple(named), changed)
 
     def mask(self, named: Sequence[str]) -> Tensor:
         return torch.tensor([name in named for name in self.agents])

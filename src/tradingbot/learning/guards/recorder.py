@@ -157,6 +157,11 @@ class FlightRecorder(Resumable):
             self._write(report.to_row())
         return report
 
+    @property
+    def paused(self) -> Tensor:
+        """(N,) bool on the CPU, agents that are to stand still in the next update."""
+        return self.memory.boosted_at > self._lived
+
     def history(self) -> History:
         """Return what is kept, oldest first."""
         kept = self.config.kept_updates

@@ -83,6 +83,8 @@ def test_curve_is_drawn_where_asked(call, tmp_path: Path) -> None:
         (float("nan"), "steps/s", "–"),
         (10.24e6, "steps/s", "10,240,000 steps/s"),
         (40.0, "×", "40 ×"),
+        (0.062, "fraction of time", "0.062 fraction of time"),
+        (-0.01, "fraction", "-0.01 fraction"),
         (12e9, "bytes/s", "12.0 GB/s"),
     ],
 )

@@ -135,13 +135,44 @@ def test_nan_of_a_single_agent_takes_all_back() -> None:
     )
 
 
-@pytest.mark.parametrize("strongest", ["warn", "boost_entropy", "roll_back", "halt"])
+def test_pause_lasts_then_lets_a_boosted_agent_learn_before_it_is_asked_for_again() -> None:
+    config = limited(by_rule=(("LOW_ENTROPY", "pause"),), pause_steps=500)
+    low, memory = verdict("LOW_ENTROPY"), Memory.begin(len(AGENTS))
+    found = []
+    for steps in range(0, 26_500, 500):
+        decision = choose(low, memory=memory, config=config, steps=steps)
+        memory = decision.memory
+        if decision.response != "warn":
+            found.append((steps, decision.response, float(memory.entropy_scale[3])))
+
+    assert found == [
+        (0, "pause", 1.7),
+        (6_500, "pause", pytest.approx(1.7 * 1.7)),  # 500 paused, then a cooldown of learning
+        (13_000, "pause", 3.0),
+        (19_500, "roll_back", 6.0),
+        (25_500, "roll_back", 12.0),
+    ]
+    first = choose(low, verdict("ONE_ACTION", "S5"), config=config, steps=7)
+    assert (first.response, first.agents) == ("pause", ("S3",))
+    assert first.memory.boosted_at.tolist()[3:6] == [507, -(2**40), -(2**40)]
+    assert "Learning of S3 stands still for 500 steps" in first.words
+    second = choose(verdict("ONE_ACTION", "S5"), low, memory=first.memory, config=config, steps=8)
+    assert (second.response, second.agents) == ("boost_entropy", ("S5",))
+
+
+def test_pause_as_the_first_response_does_not_keep_what_must_go_back() -> None:
+    config = limited(on_critical="pause")
+
+    assert choose(verdict("NOT_FINITE"), config=config).response == "roll_back"
+    assert choose(verdict("ONE_ACTION"), config=config).response == "pause"
+    assert choose(verdict("NOT_EXECUTED"), config=config).response == "warn"
+
+
+@pytest.mark.parametrize("strongest", ["warn", "boost_entropy", "pause", "roll_back", "halt"])
 def test_no_response_is_stronger_than_the_strongest(strongest: str) -> None:
     config = limited(strongest=strongest, by_rule=(("ONE_ACTION", "halt"),))
-    expected = {"halt": "halt", "roll_back": "roll_back", "boost_entropy": "boost_entropy"}
 
-    response = choose(verdict("ONE_ACTION"), config=config).response
-    assert response == expected.get(strongest, "warn")
+    assert choose(verdict("ONE_ACTION"), config=config).response == strongest
 
 
 def test_rule_may_have_a_response_of_its_own() -> None:

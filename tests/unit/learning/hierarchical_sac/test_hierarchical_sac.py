@@ -14,6 +14,7 @@ from fixtures.toy_tasks import SignalTask
 from tradingbot.domain.errors import ConfigError
 from tradingbot.learning.guards import AlarmLevel, FlightRecorder, GuardConfig
 from tradingbot.learning.hierarchical_sac.config import HierarchicalSACConfig
+from tradingbot.learning.hierarchical_sac.controller import Controller, OptionBatch
 from tradingbot.learning.hierarchical_sac.course import OptionCourse
 from tradingbot.learning.hierarchical_sac.ended_options import EndedOptions
 from tradingbot.learning.hierarchical_sac.learner import HierarchicalSAC
@@ -23,6 +24,7 @@ from tradingbot.learning.hierarchical_sac.loss import (
     option_critic_loss,
     option_target,
 )
+from tradingbot.learning.hierarchical_sac.usage import OptionUsage
 from tradingbot.learning.replay import Transitions
 from tradingbot.learning.task import Observation, TaskStep
 from tradingbot.networks.head_config import HeadConfig
@@ -97,14 +99,17 @@ PAYS = torch.tensor([0.0, -1.0, 3.0, -2.0, 0.5, 1.0])
 """Reward for leaving each place of the chain, less 0.4 per number of the option; then the exit."""
 
 
-def walked(start: int, option: int) -> Transitions:
+NOTHING = torch.zeros(1, 1, 1)
+
+
+def seen(place: int) -> Observation:
+    return Observation(torch.tensor([[place]]), NOTHING, NOTHING)
+
+
+def walked(start: int, option: int, course: OptionCourse | None = None) -> Transitions:
     """Follow an option from a place by `OptionCourse`, step by step, until it ends."""
-    nothing, place = torch.zeros(1, 1, 1), start
-
-    def seen(at: int) -> Observation:
-        return Observation(torch.tensor([[at]]), nothing, nothing)
-
-    course = OptionCourse(seen(start))
+    nothing, place = NOTHING, start
+    course = course or OptionCourse(seen(start))
     course.begin(seen(start), OptionRun(*(torch.tensor([[x]]) for x in (option, 0)), nothing[0]))
     while True:
         reward = (PAYS[place] - 0.4 * option).view(1, 1)
@@ -153,6 +158,94 @@ def test_targets_find_the_option_values_of_a_table() -> None:
         table[:6] = found.view(6, 3)
     torch.testing.assert_close(table, exact)
     assert float(exact[:5].std(1).min()) > 0.1  # it matters which is chosen
+
+
+def test_options_that_follow_others_are_as_if_they_were_the_first() -> None:
+    course = OptionCourse(seen(0))
+    walked(0, 1, course)
+
+    for after, alone in zip(walked(2, 2, course), walked(2, 2), strict=True):
+        assert (after is None and alone is None) or torch.equal(after, alone)
+
+
+def test_controller_counts_nothing_that_is_not_available() -> None:
+    made = Controller(1, 4, 3, replace(SMALL, temperature=1.0), torch.Generator().manual_seed(1))
+    with torch.no_grad():
+        for head in (made.actor, *made.critics, *made.target_critics):
+            for parameter in head.parameters():
+                parameter.normal_(generator=torch.Generator().manual_seed(2))
+    x, final_x = torch.randn(2, 1, 6, 4, generator=torch.Generator().manual_seed(3))
+    alone = (torch.arange(3) == 1).expand(1, 6, 3)
+    single = torch.ones(1, 6)
+    batch = OptionBatch(
+        *(x, alone, single.long(), single, single, 0.5 * single, final_x, alone, torch.ones(1))
+    )
+
+    found = made.losses(batch, torch.tensor([0.5]))
+
+    following = torch.stack([critic(final_x) for critic in made.target_critics]).amin(0)[..., 1]
+    torch.testing.assert_close(found.value, (1.0 + 0.5 * following).mean(-1))
+    worth = torch.stack([critic(x) for critic in made.critics]).amin(0)[..., 1]
+    torch.testing.assert_close(found.actor, -worth.mean(-1))
+    assert found.entropy.item() == 0.0  # one to choose from
+
+
+def test_batches_hold_what_was_available_and_count_what_follows_by_its_duration() -> None:
+    task = SignalTask(2, 4, episode_bars=100)
+    made = learner(replace(SMALL, discount=GAMMA, batch_size=128), task)
+    for _ in range(3):
+        made.update()
+    state = made._draws.get_state()
+    batch = made._option_batch()
+    made._draws.set_state(state)
+    kept = made._ended.sample(128, made._draws)
+
+    for found, row, private in (
+        (batch.available, kept.row, kept.private),
+        (batch.final_available, kept.final_row, kept.final_private),
+    ):
+        assert torch.equal(found, task.options.available(row, private))
+    assert not torch.equal(batch.available, batch.final_available)
+    assert bool(batch.available.gather(-1, batch.option[..., None]).all())
+    assert kept.duration is not None
+    # Option i lasts i + 1 bars, four at most; no episode ended yet.
+    assert torch.equal(kept.duration, (batch.option + 1).clamp(max=4).float())
+    torch.testing.assert_close(batch.discount, GAMMA**kept.duration)
+
+
+def test_steps_are_followed_by_the_same_option_one_bar_later_until_it_ends() -> None:
+    made = learner(replace(SMALL, batch_size=128), SignalTask(2, 4, episode_bars=100))
+    for _ in range(3):
+        made.update()
+    batch = made._step_batch()
+    first, elapsed = batch.x[..., -7:-2], 4.0 * batch.x[..., -2]
+    second, later = batch.final_x[..., -7:-2], 4.0 * batch.final_x[..., -2]
+    ended = elapsed + 1.0 >= (first.argmax(-1) + 1.0).clamp(max=4.0)
+
+    assert 0.1 < float(ended.float().mean()) < 0.9
+    assert torch.equal(later, torch.where(ended, 0.0, elapsed + 1.0))
+    assert torch.equal(first[~ended], second[~ended])
+    assert not torch.equal(first[ended], second[ended])
+
+
+def test_aims_are_counted_of_options_that_ended_and_where_they_ended() -> None:
+    before, after, reset = (torch.tensor([[[x], [x]]]) for x in (0.0, 0.5, -9.0))
+    row, no = torch.zeros(1, 2, dtype=torch.int64), torch.zeros(1, 2, dtype=torch.bool)
+    nothing = torch.zeros(1, 2)
+    at, then = (Observation(row, private, nothing) for private in (before, reset))
+    made = TaskStep((), then, row, after, nothing, nothing, nothing[None], no, no, row, no)
+    run = OptionRun(torch.tensor([[1, 3]]), torch.tensor([[2, 4]]), torch.tensor([[0.4, 0.6]]))
+    usage = OptionUsage(ToyOptions.names, 1, torch.device("cpu"))
+
+    usage.count(ToyOptions(), at, made, run, torch.tensor([[True, True]]))
+    usage.count(ToyOptions(), at, made, run, torch.tensor([[False, False]]))
+    found = usage.metrics()
+
+    told = {name: found[f"options/{name}"].item() for name in ("success", "duration")}
+    assert told == {"success": 0.5, "duration": 3.0}
+    assert found["options/close_position_success"].item() == 1.0  # 0.5 from 0.4
+    assert found["options/scalp_success"].item() == 0.0  # 0.5 from 0.6
+    assert found["options/close_position_share"].item() == 0.5
 
 
 def test_options_that_ended_are_kept_lane_by_lane_and_drawn_alike() -> None:
