@@ -194,8 +194,7 @@ class Replay(nn.Module):
         slot = torch.div(place - self.first, n_envs, rounding_mode="floor")
         # When a slot was written, counted in slots; the newest stands before the cursor.
         made = self.written - 1 - torch.remainder(self.cursor - 1 - slot, self.n_slots)
-        # Whole rows: gathering from one column of them would copy the column first.
-        number = torch.remainder(_gather(self.rows, place)[..., 2], self.n_slots)
+        number = torch.remainder(_gather(self.rows[..., 2:], place)[..., 0], self.n_slots)
         span = _gather(self.spans, place + (number - slot) * n_envs).long()
         oldest = torch.maximum(span[..., 0], self.written - self.count)
         begin = made if strategy == "future" else oldest

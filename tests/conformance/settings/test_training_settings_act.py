@@ -364,6 +364,7 @@ CHANGES: dict[str, tuple[Any, Options]] = {
     "guards.interventions.on_critical": ("roll_back", {}),
     "guards.interventions.strongest": ("boost_entropy", {}),
     "guards.interventions.roll_back_share": (0.5, {}),
+    "guards.interventions.pause_steps": (3_000, {"guards.interventions.on_critical": "pause"}),
 }
 """Key → another value, and what must be set for it to act; others get another value by kind."""
 CANNOT_SHOW: dict[str, str] = {
