@@ -27,6 +27,7 @@ def bench_serve(
 
     Example: [bold]tradingbot bench serve --json[/bold]
     """
+    from tradingbot.serving import onnx_runtime  # noqa: F401 - it says which extra is missing
     from tradingbot_benchmarks.record import describe_machine
     from tradingbot_benchmarks.serving.bench import FULL, QUICK, measure_serving
 

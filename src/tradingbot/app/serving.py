@@ -33,14 +33,17 @@ def open_server(workspace: Path, settings: ServerSettings) -> tuple[ServerParts,
         import uvicorn  # noqa: F401
     except ImportError as e:
         raise MissingExtraError("serve", package="fastapi") from e
+    from tradingbot.serving.server.address import bind
+
+    listening = bind(settings)
+    # The rest of a server takes seconds to import: what can be refused without it is refused by now.
     from tradingbot.app.session_desk import WorkspaceSessions
     from tradingbot.serving.server.parts import ServerParts
-    from tradingbot.serving.server.running import bind
 
     parts = ServerParts.build(
         workspace, settings, clock=lambda: datetime.now(UTC), desk=WorkspaceSessions(workspace)
     )
-    return parts, bind(settings)
+    return parts, listening
 
 
 def serve_on(parts: ServerParts, listening: socket.socket, *, told: Callable[[str], None]) -> None:

@@ -78,7 +78,9 @@ def require_authorised(what: str, by: str, reason: str, authorised: frozenset[st
     """
     if by not in authorised:
         rule = "only an authorised person may do this"
-        names = ", ".join(sorted(authorised)) or "no name yet"
-        raise TradingError(rule, was=repr(by), where=what, remedy=f"Authorised: {names}")
+        names = ", ".join(sorted(authorised))
+        none = "Nobody was authorised when it was started (--authorise NAME); begin another session"
+        remedy = f"Authorised: {names}" if names else none
+        raise TradingError(rule, was=repr(by), where=what, remedy=remedy)
     if not reason.strip():
         raise TradingError("a reason must be given", was=repr(reason), where=what)

@@ -91,19 +91,22 @@ def find_version(versions: tuple[ModelVersion, ...], reference: str) -> ModelVer
 def next_state(version: ModelVersion, to: State | None) -> State:
     """Return the state that a version is promoted to: the next one, or one further ahead.
 
+    A version that was replaced before it ever was on paper begins again as a candidate: there is
+    nothing that it could be rolled back to.
+
     Raises:
-        ConfigError: If the state is not ahead.
+        ConfigError: If the state is not ahead, or the version was on paper and is retired.
     """
-    place = STATES.index(version.state)
-    if version.state == "retired":
+    is_retired = version.state == "retired"
+    place = STATES.index("candidate" if is_retired else version.state)
+    if is_retired and version.was_on_paper:
         remedy = f"Put it back with: tradingbot models rollback {version.name}"
         raise ConfigError("a retired model must not be promoted", was=version.name, remedy=remedy)
     wanted = STATES[place + 1] if to is None else to
-    if STATES.index(wanted) <= place:
+    if STATES.index(wanted) <= place or wanted == version.state:
         rule = f"{version.name} must be promoted to a state ahead of {version.state}"
-        raise ConfigError(
-            rule, was=wanted, remedy=f"Choose one of {', '.join(STATES[place + 1 :])}"
-        )
+        ahead = [each for each in STATES[place + 1 :] if each != version.state]
+        raise ConfigError(rule, was=wanted, remedy=f"Choose one of {', '.join(ahead)}")
     return wanted
 
 

@@ -110,6 +110,20 @@ def test_rollback_to_any_version_that_was_on_paper_is_one_step(
     assert registry.roll_back(None, at=AT).name == "v2"  # none is on paper: the last that was
 
 
+def test_a_version_that_was_replaced_in_shadow_may_be_promoted_again(
+    registry: ModelRegistry, others: dict[str, ExportedRun]
+) -> None:
+    registry.register(others["CONDITIONAL"].path, at=AT)
+    registry.promote("v1", at=AT)
+    registry.promote("v2", at=AT)
+    assert states(registry) == {"v1": "retired", "v2": "shadow"}
+    with pytest.raises(ConfigError, match="state ahead of retired, was retired"):
+        registry.promote("v1", at=AT, to="retired")
+
+    assert registry.promote("v1", at=AT).state == "shadow"
+    assert registry.promote("v1", at=AT).state == "paper"
+
+
 def test_states_do_not_go_back_and_unknown_versions_are_refused(registry: ModelRegistry) -> None:
     registry.promote("v1", at=AT, to="paper")
     with pytest.raises(ConfigError, match="state ahead of paper, was shadow"):

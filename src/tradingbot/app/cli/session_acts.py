@@ -34,7 +34,9 @@ def stop_session(
 
     folder = open_folder(invocation_of(context), name)
     if not folder.is_running:
-        raise ConfigError("a session must run to be stopped", was="not running", where=name)
+        remedy = f"See how it ended: tradingbot paper status {name}"
+        rule = "a session must run to be stopped"
+        raise ConfigError(rule, was="not running", where=name, remedy=remedy)
     folder.ask(Request("stop", by, reason))
     print_text(f"{name} ends after its present turn")
 

@@ -8,7 +8,6 @@ from functools import partial
 from tradingbot import __version__
 from tradingbot.app.demo.data_sections import feature_section, market_section, quality_section
 from tradingbot.app.demo.story import DemoResult
-from tradingbot.app.demo.trading import trading_section
 from tradingbot.app.demo.training import training_section
 from tradingbot.evaluation.dataset_facts import load_real_facts
 from tradingbot.evaluation.oracle.known_answers import label_of, oracle_rows
@@ -84,6 +83,8 @@ def _training_section(result: DemoResult) -> Section:
 def _trading_sections(result: DemoResult) -> list[Section]:
     if result.trading is None:
         return []
+    from tradingbot.app.demo.trading import trading_section  # there, its extras are installed
+
     return [trading_section(result.trading, title="8 · A week on paper")]
 
 

@@ -7,10 +7,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from tradingbot.app.demo.stream_proof import prove_stream_beside
-from tradingbot.app.demo.trading import TradingDemo, run_trading_demo
 from tradingbot.app.demo.training import (
     DEMO_PRESET,
     TrainingDemo,
@@ -45,6 +44,9 @@ from tradingbot.features.scaling import Scaler
 from tradingbot.market.costs import CostProfile, cost_profile
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.config_files import load_train_config
+
+if TYPE_CHECKING:
+    from tradingbot.app.demo.trading import TradingDemo
 
 Result = TypeVar("Result")
 Announce = Callable[[str], Progress]
@@ -130,6 +132,9 @@ def run_demo(
             "evaluate", lambda progress: _evaluate(run, workspace, evaluation, jobs, progress)
         )
         if trades:
+            # Its packages are extras, which a demo without the week does not need.
+            from tradingbot.app.demo.trading import run_trading_demo
+
             judged = trained.run
             traded = steps.run(
                 "trade", lambda progress: run_trading_demo(judged, workspace, progress)

@@ -84,5 +84,6 @@ def envs_of_actor(task: Task, config: IMPALAConfig) -> int:
         raise ConfigError(rule, was=was, remedy=f"Set e.g. learner.impala.actors={task.n_envs}")
     if config.in_processes and task.table.device.type != "cpu":
         rule = "learner.impala.in_processes must be false on a GPU: processes play on a CPU"
-        raise ConfigError(rule, was="true", where=str(task.table.device))
+        remedy = "Set learner.impala.in_processes=false, or device=cpu"
+        raise ConfigError(rule, was="true", where=str(task.table.device), remedy=remedy)
     return task.n_envs // config.actors

@@ -10,15 +10,13 @@ from types import FrameType
 
 import uvicorn
 
-from tradingbot.domain.errors import ConfigError
+from tradingbot.serving.server.address import BACKLOG
 from tradingbot.serving.server.application import build_server
 from tradingbot.serving.server.parts import ServerParts
 from tradingbot.serving.server.protocol import protocol_of
-from tradingbot.serving.server.settings import ServerSettings
 
 _SWITCH_S = 0.0005
 """Seconds after which a thread lets the others go on: the loop must shed while threads predict."""
-_BACKLOG = 256
 
 
 class DrainingServer(uvicorn.Server):
@@ -32,31 +30,6 @@ class DrainingServer(uvicorn.Server):
         """Take a signal."""
         self._parts.is_draining = True
         super().handle_exit(sig, frame)
-
-
-def bind(settings: ServerSettings) -> socket.socket:
-    """Return the socket of a server, which listens already.
-
-    Raises:
-        ConfigError: If the address is taken or not ours.
-    """
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    # By its protocol asyncio knows that it may send at once; else each answer waits for 40 ms.
-    made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    try:
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        made.bind((settings.host, settings.port))
-        made.listen(_BACKLOG)
-        made.setblocking(False)
-    except OSError as e:
-        made.close()
-        raise ConfigError(
-            "a server must have an address of its own",
-            was=(e.strerror or "refused").lower(),
-            where=f"{settings.host}:{settings.port}",
-            remedy="Choose another --port, or stop what listens there",
-        ) from e
-    return made
 
 
 def make_server(parts: ServerParts) -> DrainingServer:
@@ -73,7 +46,7 @@ def make_server(parts: ServerParts) -> DrainingServer:
         server_header=False,
         timeout_keep_alive=settings.keep_alive_s,
         timeout_graceful_shutdown=settings.drain_s,
-        backlog=_BACKLOG,
+        backlog=BACKLOG,
     )
     return DrainingServer(config, parts)
 
@@ -86,7 +59,7 @@ def run_server(
     Args:
         parts: Of the server.
         told: Is given the address when it listens.
-        on: A socket of `bind`.
+        on: A socket of `address.bind`.
     """
     host, port = on.getsockname()[:2]
     told(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}")
