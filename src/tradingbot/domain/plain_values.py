@@ -200,7 +200,7 @@ class RecordDecoder:
     def _require(self, holds: bool, hint: Any, value: Any, name: str) -> Any:
         if not holds:
             rule, choices = f"{name} must be {_WORDS.get(hint) or _options(hint)}", _choices(hint)
-            remedy = suggest(str(value), choices) if choices else None
+            remedy = suggest(str(value), choices) if choices else _REMEDIES.get(hint)
             raise self.error(rule, was=repr(value)[:60], remedy=remedy)
         return value
 
@@ -215,6 +215,12 @@ _WORDS: dict[Any, str] = {
     dict: "a mapping of keys to values",
     datetime: "a time as ISO 8601 writes it",
     Decimal: "an exact number as text",
+}
+_REMEDIES: dict[Any, str] = {
+    bool: "Write true or false",
+    int: "Write digits only, e.g. 20",
+    float: "Write e.g. 0.25 or 1.0e+9",
+    str: "Write a word; put it in quotes if it looks like a number",
 }
 
 

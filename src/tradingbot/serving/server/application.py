@@ -105,7 +105,10 @@ async def _answer_problem(_: Request, error: Exception) -> Response:
 
 async def _answer_http(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    words = {404: ("no_route", "there is nothing here"), 405: ("method", "another method is asked")}
+    words = {
+        404: ("no_route", "there is nothing here; GET /openapi.json lists all routes"),
+        405: ("method", "another method is asked; the header Allow names it"),
+    }
     code, message = words.get(error.status_code, ("refused", "the request is refused"))
     return Problem(error.status_code, code, message, headers=error.headers).response()
 

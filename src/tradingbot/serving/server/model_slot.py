@@ -26,6 +26,7 @@ from tradingbot.serving.server.problems import Problem, of_user_error
 from tradingbot.serving.server.settings import ServerSettings
 
 _log = logging.getLogger("tradingbot.serving")
+_NONE_ON_PAPER = "none is on paper; put one there: tradingbot models promote VERSION"
 _RETRY_S = 30.0
 """Seconds after which a bundle that could not be opened is tried again."""
 _MAX_NOT_FINITE = 3
@@ -83,7 +84,7 @@ class ModelSlot:
             Problem: 503, where nothing does.
         """
         if self.current is None:
-            why = self.problem or self.registry_problem or "none is on paper"
+            why = self.problem or self.registry_problem or _NONE_ON_PAPER
             raise Problem(503, "no_model", f"no model serves: {why}", headers={"retry-after": "5"})
         return self.current
 
@@ -106,6 +107,8 @@ class ModelSlot:
                 self._try(wanted)
             if self.current is None and wanted is not None:
                 self._fall_back(wanted)
+            if self.current is None and wanted is None:
+                _log.warning("no model serves: %s", _NONE_ON_PAPER)
 
     def swap(self, reference: str, *, reason: str, accept: str | None) -> ServingSnapshot:
         """Decide in the registry that a version serves, and serve it.

@@ -435,6 +435,9 @@ def test_S14_stale_bars_are_never_a_fresh_order(workspace: ServedWorkspace) -> N
             answer = client.get(path)
             assert (answer.status_code, error_of(answer)["code"]) == (409, "stale")
             assert {each["signal"] for each in answer.json()["signals"]} == {"HOLD"}
+        unknown = client.get("/v1/signals/AAAA")
+        assert (unknown.status_code, error_of(unknown)["code"]) == (404, "unknown_symbol")
+        assert "Did you mean 'AAA'?" in error_of(unknown)["message"]
         history = {"history": market_bars(20)}
         assert client.post("/v1/predict/bars", json=history).status_code == 409
         looked = client.post("/v1/predict/bars", json={**history, "allow_stale": True})

@@ -11,7 +11,7 @@ import numpy as np
 from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import BaseModel
 
-from tradingbot.domain.errors import TradingError
+from tradingbot.domain.errors import TradingError, suggest
 from tradingbot.serving.server.bar_stream import PushedBar
 from tradingbot.serving.server.body import decode, read_body
 from tradingbot.serving.server.explanation import MAX_EXPLAINED, explain
@@ -151,10 +151,11 @@ async def signal_of(
 
     def work(snapshot: ServingSnapshot) -> PredictionAnswer:
         with parts.slot.bars_lock:
-            serving, stream = _require_stream(parts, snapshot), snapshot.stream
-            place = serving.agents.get(symbol)
+            place = snapshot.serving.agents.get(symbol)
             if place is None:
-                raise Problem(404, "unknown_symbol", "a symbol must be one of the model")
+                known = suggest(symbol, snapshot.serving.agents)
+                raise Problem(404, "unknown_symbol", f"a symbol must be one of the model. {known}")
+            serving, stream = _require_stream(parts, snapshot), snapshot.stream
             window, known = stream.window(place)
             valid, closed_at = stream.valid[place : place + 1].copy(), stream.closed_at
         lane = np.array([place])
@@ -248,7 +249,8 @@ def _answer_stream(snapshot: ServingSnapshot, private: np.ndarray) -> Prediction
 def _require_stream(parts: ServerParts, snapshot: ServingSnapshot) -> ServingModel:
     closed_at = snapshot.stream.closed_at
     if closed_at is None or not snapshot.stream.live.bars_taken:
-        raise Problem(409, "no_bars", "bars must be pushed before signals are asked for")
+        message = "bars must be pushed before signals are asked for: POST /v1/stream/bars"
+        raise Problem(409, "no_bars", message)
     _require_fresh(parts, snapshot.serving, closed_at, snapshot.serving.model.symbols)
     return snapshot.serving
 
