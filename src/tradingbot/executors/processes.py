@@ -17,6 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
+from multiprocessing.reduction import ForkingPickler
 
 from tradingbot.domain.checks import CheckedFields, bounded, require
 from tradingbot.domain.errors import UserError
@@ -63,9 +64,12 @@ class _Worker:
         self.heard_at, self.has_spoken = 0.0, False
         self._items: queue.SimpleQueue[WorkItem | None] = queue.SimpleQueue()
         ours, theirs = context.Pipe()
+        # The start of a process waits for it to read its arguments, for ever where it dies first:
+        # what may be large goes through our own pipe, by the thread.
+        self._opening = bytes(ForkingPickler.dumps(open_work))
         self.process: BaseProcess = context.Process(
             target=serve_items,
-            args=(open_work, theirs, heartbeat_s),
+            args=(theirs, heartbeat_s),
             name=f"worker-{number}",
             daemon=True,
         )
@@ -102,6 +106,9 @@ class _Worker:
     def _talk(self, pipe: Connection) -> None:
         try:
             while (item := self._items.get()) is not None:
+                if self._opening:
+                    pipe.send_bytes(self._opening)
+                    self._opening = b""
                 pipe.send(item.payload)
                 message: messages.Message = messages.Beat()
                 while not isinstance(message, messages.Done | messages.Failed):

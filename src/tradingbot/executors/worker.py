@@ -9,6 +9,7 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
+from multiprocessing.reduction import ForkingPickler
 from typing import Any, NamedTuple
 
 from tradingbot.domain.errors import UserError
@@ -49,12 +50,18 @@ class Gone(NamedTuple):
 Message = Beat | ProgressReport | Done | Failed | Gone
 
 
-def serve_items(open_work: OpenWork, pipe: Connection, heartbeat_s: float) -> None:
+def serve_items(pipe: Connection, heartbeat_s: float) -> None:
     """Do items until the pipe is closed; the body of a worker process.
 
-    Ctrl-C is not for workers: their executor ends them.
+    The first message is how work is opened, all others are items. Ctrl-C is not for workers: their
+    executor ends them.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        opening = pipe.recv_bytes()
+    except (EOFError, OSError):
+        return  # it was never needed
+    open_work: OpenWork = ForkingPickler.loads(opening)
     voice = _Voice(pipe)
     with suppress(EOFError, OSError):
         work: Work | None = None

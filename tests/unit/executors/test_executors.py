@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
+import queue
+import shutil
 import signal
+import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
+from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import Any
 
@@ -232,6 +238,32 @@ def test_worker_that_is_killed_while_idle_is_replaced(processes: ProcessExecutor
 
     (outcome,) = run_items(processes, [WorkItem("fold 1", ("square", 6))])
 
+    assert outcome.result() == 36
+
+
+def open_large_work(folder: Path, ballast: bytes) -> Work:
+    """Build the same work from more than a pipe holds."""
+    return open_work(folder)
+
+
+def test_worker_that_dies_while_it_starts_is_not_waited_for(tmp_path: Path) -> None:
+    resource_tracker.ensure_running()  # it is a process as well, and must live
+    large = partial(open_large_work, tmp_path, bytes(1_000_000))
+    made: queue.Queue[ProcessExecutor] = queue.Queue()
+    python, false = sys.executable, shutil.which("false")
+    assert false is not None
+    multiprocessing.set_executable(false)  # ends before it reads what it is given
+    try:
+        starting = threading.Thread(
+            target=lambda: made.put(ProcessExecutor(large, 1, times=FAST)), daemon=True
+        )
+        starting.start()
+        starting.join(_PATIENCE_S / 3.0)
+    finally:
+        multiprocessing.set_executable(python)
+
+    with made.get_nowait() as processes:
+        (outcome,) = run_items(processes, [WorkItem("fold 1", ("square", 6))])
     assert outcome.result() == 36
 
 
