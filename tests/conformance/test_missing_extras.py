@@ -36,13 +36,15 @@ def test_commands_name_the_extra_before_torch_is_imported(tmp_path: Path) -> Non
     asked = [extra for extra, commands in COMMANDS.items() for _ in commands]
     assert told.stdout.splitlines() == [f"{extra} 2" for extra in asked], told.stderr
     lines = told.stderr.splitlines()
-    assert [f"pip install 'tradingbot[{extra}]'" in line for extra, line in zip(asked, lines)] == [
-        True
-    ] * len(asked)
+    assert len(lines) == len(asked)
+    for extra, line in zip(asked, lines, strict=True):
+        assert f"pip install 'tradingbot[{extra}]'" in line
 
 
 def test_demo_without_the_week_on_paper_needs_no_extra_of_it() -> None:
-    code = "import tradingbot.app.demo.page; assert 'tradingbot.app.demo.trading' not in sys.modules"
+    code = (
+        "import tradingbot.app.demo.page; assert 'tradingbot.app.demo.trading' not in sys.modules"
+    )
 
     told = _python(code)
 

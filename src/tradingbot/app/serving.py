@@ -36,7 +36,7 @@ def open_server(workspace: Path, settings: ServerSettings) -> tuple[ServerParts,
     from tradingbot.serving.server.address import bind
 
     listening = bind(settings)
-    # The rest of a server takes seconds to import: what can be refused without it is refused by now.
+    # The rest of a server takes seconds to import: what can be refused early is refused by now.
     from tradingbot.app.session_desk import WorkspaceSessions
     from tradingbot.serving.server.parts import ServerParts
 

@@ -153,8 +153,10 @@ async def signal_of(
         with parts.slot.bars_lock:
             place = snapshot.serving.agents.get(symbol)
             if place is None:
-                known = suggest(symbol, snapshot.serving.agents)
-                raise Problem(404, "unknown_symbol", f"a symbol must be one of the model. {known}")
+                why = (
+                    f"a symbol must be one of the model. {suggest(symbol, snapshot.serving.agents)}"
+                )
+                raise Problem(404, "unknown_symbol", why)
             serving, stream = _require_stream(parts, snapshot), snapshot.stream
             window, known = stream.window(place)
             valid, closed_at = stream.valid[place : place + 1].copy(), stream.closed_at
