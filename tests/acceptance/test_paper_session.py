@@ -101,9 +101,12 @@ def test_stopped_session_goes_on_where_it_was(
 def test_kill_holds_until_an_authorised_person_arms(paper: Paper) -> None:
     document = paper.start("killed", "--unlimited", "--authorise", "ada")
     assert document["trading_state"] == "active"
-    assert "halted" in paper("kill", "killed", "--by", "bob", "--reason", "drill")
+    told = paper("kill", "killed", "--by", "bob", "--reason", "drill", "--json")
+    done = {"session": "killed", "act": "kill", "is_done": True, "trading_state": "halted"}
+    assert json.loads(told) == done
     assert paper.status("killed")["tripped"] == ["kill_switch"]
 
+    assert '"error"' in paper("stop", "killed", "--json", code=2)  # it does not run
     told = paper("arm", "killed", "--by", "eve", "--reason", "why not", code=2)
     assert "only an authorised person" in told
     assert "active" in paper("arm", "killed", "--by", "ada", "--reason", "drill is over")

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
-from tradingbot.app.cli.invocation import Invocation, invocation_of
+from tradingbot.app.cli.invocation import Invocation, JsonOption, invocation_of
 from tradingbot.app.cli.session_options import find_bundle
-from tradingbot.app.console import print_text
+from tradingbot.app.console import print_text, show_json
 from tradingbot.domain.errors import ConfigError, require_known
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ def stop_session(
     name: NameArgument,
     by: ByOption = "operator",
     reason: ReasonOption = "stop",
+    as_json: JsonOption = False,
 ) -> None:
     """Let a session end after its present turn; open orders stay, `resume` goes on.
 
@@ -38,7 +39,8 @@ def stop_session(
         rule = "a session must run to be stopped"
         raise ConfigError(rule, was="not running", where=name, remedy=remedy)
     folder.ask(Request("stop", by, reason))
-    print_text(f"{name} ends after its present turn")
+    if not show_json(as_json, {"session": name, "act": "stop", "is_done": False}):
+        print_text(f"{name} ends after its present turn")
 
 
 def kill_session(
@@ -49,6 +51,7 @@ def kill_session(
     flatten: Annotated[
         bool, Option("--flatten", help="Send orders for the whole of every position first.")
     ] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Halt a session: every order is cancelled and nothing is sent until it is armed again.
 
@@ -63,7 +66,8 @@ def kill_session(
     folder = open_folder(invocation, name)
     from tradingbot.app.paper.running import ask_session
 
-    ask_session(invocation.workspace, folder, Request("kill", by, reason, flatten=flatten))
+    request = Request("kill", by, reason, flatten=flatten)
+    ask_session(invocation.workspace, folder, request, as_json=as_json)
 
 
 def arm_session(
@@ -74,6 +78,7 @@ def arm_session(
     breaker: Annotated[
         str | None, Option(help="Which; all that tripped if left out.", metavar="NAME")
     ] = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Arm again what tripped: kill switch, drawdown, daily loss, repeated executions and others.
 
@@ -90,7 +95,8 @@ def arm_session(
     require_authorised(f"arming {name}", by, reason, frozenset(folder.authorised()))
     from tradingbot.app.paper.running import ask_session
 
-    ask_session(invocation.workspace, folder, Request("arm", by, reason, breaker=breaker))
+    request = Request("arm", by, reason, breaker=breaker)
+    ask_session(invocation.workspace, folder, request, as_json=as_json)
 
 
 def swap_model(
@@ -101,6 +107,7 @@ def swap_model(
     ],
     by: ByOption = "operator",
     reason: ReasonOption = "swap",
+    as_json: JsonOption = False,
 ) -> None:
     """Let another model decide from the next bar on; the same command goes back to the first.
 
@@ -119,7 +126,8 @@ def swap_model(
     reference = ModelReference(str(bundle), file_sha256(bundle))
     from tradingbot.app.paper.running import ask_session
 
-    ask_session(invocation.workspace, folder, Request("swap", by, reason, model=reference))
+    request = Request("swap", by, reason, model=reference)
+    ask_session(invocation.workspace, folder, request, as_json=as_json)
 
 
 def open_folder(invocation: Invocation, name: str) -> SessionFolder:

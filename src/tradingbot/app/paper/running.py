@@ -117,15 +117,20 @@ def _wait(folder: SessionFolder, clock: Clock, seconds: float) -> bool:
     return True
 
 
-def ask_session(workspace: Path, folder: SessionFolder, request: Request) -> None:
+def ask_session(
+    workspace: Path, folder: SessionFolder, request: Request, *, as_json: bool = False
+) -> None:
     """Leave a request, and do it here where no process trades the session."""
+    document = {"session": folder.name, "act": request.act}
     folder.ask(request)
     if folder.is_running:
-        print_text(f"{folder.name} was asked: {request.act}; see: paper status {folder.name}")
+        if not show_json(as_json, {**document, "is_done": False}):
+            print_text(f"{folder.name} was asked: {request.act}; see: paper status {folder.name}")
         return
     clock = signals.CLOCK
     with open_session(folder, workspace, clock=clock) as session:
         session.resume(sends=False)
         obey(session, folder, clock.now)
         state = session.trading_state
-    print_text(f"{folder.name}: {request.act} done; it is {state.value}")
+    if not show_json(as_json, {**document, "is_done": True, "trading_state": state.value}):
+        print_text(f"{folder.name}: {request.act} done; it is {state.value}")

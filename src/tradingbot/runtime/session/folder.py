@@ -78,7 +78,8 @@ class SessionFolder:
         if not folder.settings_path.is_file():
             known = [each.name for each in list_sessions(workspace)]
             rule = "session must be one that was started"
-            remedy = suggest(name, known) or "Start one: tradingbot paper start MODEL"
+            start = "Start one: tradingbot paper start MODEL --name NAME"
+            remedy = suggest(name, known) if known else start
             raise ConfigError(rule, was=repr(name), where=str(folder.path), remedy=remedy)
         return folder
 
