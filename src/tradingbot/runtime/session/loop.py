@@ -142,8 +142,10 @@ def obey(session: TradingSession, folder: SessionFolder, clock: Callable[[], dat
     """
     goes_on = True
     for path, request in folder.waiting():
-        at, authorised = clock(), frozenset(folder.authorised())
+        at = clock()
         try:
+            # Settings that cannot be read are in the way of an arming, and of nothing else.
+            authorised = frozenset(folder.authorised() if request.act == "arm" else ())
             goes_on = apply_request(session, request, at, authorised) and goes_on
         except BrokerUnavailableError:
             continue  # it is halted; what the venue must be told is told at the next attempt

@@ -10,11 +10,14 @@ import pytest
 from fixtures.replayed_sessions import FIRST, NAME, open_session
 from tradingbot.data import atomic
 from tradingbot.domain.errors import BrokerUnavailableError
-from tradingbot.domain.events.session import ActAudited
+from tradingbot.domain.events.session import ActAudited, AlertRaised
 from tradingbot.runtime.brokers.paper.broker import PaperBroker
 from tradingbot.runtime.brokers.protocol import SubmitOutcome, SubmitReport
+from tradingbot.runtime.journal.failures import JournalUnavailableError
+from tradingbot.runtime.journal.journal import SessionJournal
 from tradingbot.runtime.session.control import kill
 from tradingbot.runtime.session.folder import Act, Request, SessionFolder
+from tradingbot.runtime.session.loop import obey
 
 STOP = FIRST + 6
 
@@ -89,4 +92,40 @@ def test_B22_a_cancel_of_which_nothing_is_known_is_asked_again(tmp_path: Path) -
         "the venue could not be asked",
         str(n_open),
     ]
+    opened.close()
+
+
+def test_B22_a_kill_needs_no_settings_and_an_arming_does(tmp_path: Path) -> None:
+    (tmp_path / "requests").mkdir()
+    folder = SessionFolder(tmp_path)
+    folder.settings_path.write_text("{")  # damaged while it runs
+    opened = open_session(tmp_path, stop=STOP).run(until=FIRST + 2)
+    now = opened.session.bar.closed_at
+    folder.ask(Request("kill", "ada", "drill"))
+    folder.ask(Request("arm", "ada", "never"))
+
+    assert obey(opened.session, folder, lambda: now)
+    assert opened.session.trading_state.value == "halted"
+    alerts = opened.journal.events(NAME, AlertRaised)
+    assert [each.code for each in alerts if isinstance(each, AlertRaised)] == ["ARM_REFUSED"]
+    assert folder.waiting() == []
+    opened.close()
+
+
+def test_requests_stay_until_the_journal_holds_their_act(tmp_path: Path) -> None:
+    (tmp_path / "requests").mkdir()
+    folder = SessionFolder(tmp_path)
+    opened = open_session(tmp_path, stop=STOP).run(until=FIRST + 2)
+    now = opened.session.bar.closed_at
+    folder.ask(Request("kill", "ada", "drill"))
+    gone = JournalUnavailableError("journal must confirm", was="no")
+    with mock.patch.object(SessionJournal, "record", side_effect=gone):
+        obey(opened.session, folder, lambda: now)
+    assert acts(folder) == ["kill"]
+    assert opened.session.trading_state.value == "halted"
+    obey(opened.session, folder, lambda: now)
+
+    assert acts(folder) == []
+    kills = opened.journal.events(NAME, ActAudited)
+    assert [each.act for each in kills if isinstance(each, ActAudited)][-1] == "kill"
     opened.close()
