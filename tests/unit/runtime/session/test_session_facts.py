@@ -11,7 +11,7 @@ import pytest
 
 from fixtures import replayed_sessions
 from fixtures.replayed_sessions import FIRST, NAME, market, model, open_session
-from tradingbot.domain.errors import BrokerUnavailableError, TradingError
+from tradingbot.domain.errors import BrokerUnavailableError, ConfigError, TradingError
 from tradingbot.domain.events.session import ActAudited, AlertRaised, SessionStateSaved
 from tradingbot.domain.events.trading import TradingStateChanged
 from tradingbot.domain.order import OrderStatus
@@ -19,7 +19,9 @@ from tradingbot.risk.limits import WIDEST_SESSION_LIMITS
 from tradingbot.runtime.approval import Approval
 from tradingbot.runtime.journal.failures import JournalUnavailableError
 from tradingbot.runtime.journal.journal import SessionJournal
+from tradingbot.runtime.session import desk
 from tradingbot.runtime.session.control import kill, swap
+from tradingbot.runtime.session.desk import Desk
 from tradingbot.runtime.session.folder import Request
 from tradingbot.runtime.session.loop import require_positions
 from tradingbot.runtime.session.model import ModelReference
@@ -297,3 +299,53 @@ def test_B13_model_changes_between_bars_and_after_a_kill(tmp_path: Path) -> None
     assert set(models[: 2 * 3]) == {model().sha256}
     assert set(models[2 * 3 :]) == {reference.sha256}
     assert proved.difference is None
+
+
+@pytest.mark.parametrize(("late_s", "is_sent"), [(0.0, True), (90.0, True), (91.0, False)])
+def test_a_turn_that_is_resumed_too_late_is_not_sent_again(
+    tmp_path: Path, late_s: float, is_sent: bool
+) -> None:
+    cut = open_session(tmp_path, stop=STOP).run(until=FIRST + 1)
+    killed = mock.patch.object(Desk, "send", side_effect=KeyboardInterrupt)
+    with killed, pytest.raises(KeyboardInterrupt):  # journaled, not sent
+        cut.run()
+    at = cut.session.bar.closed_at
+    cut.close()
+    again = open_session(tmp_path, stop=STOP)
+    asked = mock.Mock(side_effect=again.session.judge)
+    with mock.patch.object(again.session, "judge", asked):
+        assert again.session.resume(now=at + timedelta(seconds=late_s))
+
+    assert asked.called is is_sent  # whatever the gate would say
+    again.close()
+
+
+def test_B13_an_order_that_the_venue_knows_is_not_sent_again(tmp_path: Path) -> None:
+    cut = open_session(tmp_path, stop=STOP).run(until=FIRST + 1)
+    killed = mock.patch.object(desk, "answer_of", side_effect=KeyboardInterrupt)
+    with killed, pytest.raises(KeyboardInterrupt):  # one is sent, its answer is not journaled
+        cut.run()
+    (sent,) = cut.broker.open_orders()
+    cut.close()
+    again = open_session(tmp_path, stop=STOP)
+    submit = mock.Mock(side_effect=again.broker.submit)
+    with mock.patch.object(again.broker, "submit", submit):
+        again.session.resume()
+    ids = [each.args[0].intent.client_order_id for each in submit.call_args_list]
+    known = [each.client_order_id for each in again.broker.open_orders()]
+    again.close()
+
+    assert sent.client_order_id in known
+    assert sent.client_order_id not in ids
+    assert len({*known}) == len(known) == len(ids) + 1
+
+
+def test_a_model_for_other_symbols_does_not_take_over(tmp_path: Path) -> None:
+    opened = open_session(tmp_path, stop=STOP).run(until=FIRST + 1)
+    before = opened.session.model
+    opened.session.models = mock.Mock(return_value=mock.Mock(symbols=("OTHER",)))
+    with pytest.raises(ConfigError, match="must decide for the symbols of the session"):
+        opened.session.change_model(ModelReference("other.zip", "0" * 64))
+
+    assert opened.session.model is before
+    opened.close()

@@ -534,6 +534,12 @@ def test_S18_metrics_and_documents_need_a_key_in_production(workspace: ServedWor
         assert client.get("/live").headers.get("server") is None
 
 
+def test_S18_nothing_is_open_in_production_where_keys_are_gone(workspace: ServedWorkspace) -> None:
+    with client_of(workspace.parts(profile="production")) as client:
+        assert client.get("/v1/model").status_code == 401
+        assert client.get("/live").status_code == 200
+
+
 def test_S18_others_are_served_with_keys_alone() -> None:
     for settings in (ServerSettings(host="0.0.0.0"), ServerSettings(profile="production")):
         with pytest.raises(ConfigError, match="must have an API key"):

@@ -10,6 +10,7 @@ import threading
 from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -24,8 +25,10 @@ from fixtures.model_servers import (
 )
 from tradingbot.serving.access.audit import AuditTrail
 from tradingbot.serving.served_model import ServedModel
+from tradingbot.serving.server import model_slot
+from tradingbot.serving.server.bar_stream import PushedBar
 from tradingbot.serving.server.prediction import ServingModel, answer_windows, read_windows
-from tradingbot.serving.server.schemas import FeaturesRequest
+from tradingbot.serving.server.schemas import ClosedBars, FeaturesRequest
 
 PREDICT = "/v1/predict/features"
 
@@ -147,6 +150,26 @@ def test_a_model_that_is_swapped_in_has_seen_the_bars_of_the_stream(
     for ours, theirs in zip(told["signals"], wanted["signals"], strict=True):
         assert ours["action"] == pytest.approx(theirs["action"], abs=1e-5)
         assert ours["reason"] is None
+
+
+def test_bars_that_come_while_a_model_is_made_ready_are_in_its_stream(
+    workspace: ServedWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts, made = workspace.parts(), model_slot.ModelStream
+    parts.slot.follow()
+    first, second = (PushedBar.of(ClosedBars.model_validate(bar)) for bar in market_bars(2))
+    parts.slot.push(first)
+
+    def slow(*args: Any, **named: Any) -> model_slot.ModelStream:
+        stream = made(*args, **named)
+        parts.slot.push(second)  # to the model that still serves
+        return stream
+
+    monkeypatch.setattr(model_slot, "ModelStream", slow)
+    swapped = parts.slot.swap("v2", reason="", accept=None)
+
+    assert swapped.stream.closed_at == second.closed_at
+    assert swapped.stream.live.bars_taken == 2
 
 
 def start_process(folder: Path, *options: str) -> tuple[subprocess.Popen[str], str]:
