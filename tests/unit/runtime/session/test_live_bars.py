@@ -13,10 +13,10 @@ import pytest
 
 from tradingbot.data.schema import BAR_COLUMNS
 from tradingbot.data.sources.pacing import Clock
-from tradingbot.domain.errors import SourceError
+from tradingbot.domain.errors import SourceError, StorageError
 from tradingbot.domain.timeframe import BarGrid
 from tradingbot.features.inputs import BAR_FIELDS, MarketInputs
-from tradingbot.runtime.session.bar_record import BarRecord
+from tradingbot.runtime.session.bar_record import BarRecord, SeenBars
 from tradingbot.runtime.session.bars import MarketBar, as_datetime64
 from tradingbot.runtime.session.clock import ExchangeHours
 from tradingbot.runtime.session.live_bars import LATE_S, LiveBars
@@ -181,3 +181,14 @@ def test_a_close_without_any_bar_is_told(world: World) -> None:
     assert bar is not None
     assert not bar.present.any()
     assert "was none of any symbol" in (world.live.problem or "")
+
+
+def test_a_recorded_bar_that_is_gone_is_not_passed_over(tmp_path: Path) -> None:
+    record = BarRecord(tmp_path / "bars")
+    for number, close in enumerate(FRIDAY):
+        record.write(number, SeenBars(close, {"A": PRICES}))
+    assert [each.closed_at for each in record.read()] == FRIDAY
+    (record.folder / "000001.json").unlink()
+
+    with pytest.raises(StorageError, match="one before it is missing"):
+        list(record.read())
