@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -99,6 +100,11 @@ class LiveDesk:
         return document
 
 
+def start_no_child(*words: object, **options: object) -> None:
+    """C11: a session starts no process, which would have the keys among its words or variables."""
+    raise AssertionError(f"a session started {words}")
+
+
 @pytest.fixture
 def desk(
     workspace: Path,
@@ -112,6 +118,7 @@ def desk(
     with FakeAlpaca(options) as fake:
         market = SimulatedMarket(fake, coming, at(WEDNESDAY, 12))
         monkeypatch.setattr(signals, "CLOCK", market.clock)
+        monkeypatch.setattr(subprocess, "Popen", start_no_child)
         monkeypatch.setenv("APCA_API_KEY_ID", KEY_ID)
         monkeypatch.setenv("APCA_API_SECRET_KEY", SECRET_KEY)
         monkeypatch.setenv("APCA_API_BASE_URL", fake.url)

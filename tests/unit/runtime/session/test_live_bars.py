@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -57,6 +57,8 @@ class World:
     folder: Path
     told: Told = field(default_factory=Told)
     now: datetime = WEDNESDAY
+    last: datetime = WEDNESDAY
+    """Close of the last bar of history."""
     live: LiveBars = field(init=False)
 
     def open(self) -> Callable[[], MarketBar | None]:
@@ -64,13 +66,14 @@ class World:
         one = np.ones((1, len(SYMBOLS)))
         history = MarketInputs(
             SYMBOLS,
-            np.array([as_datetime64(WEDNESDAY)]),
+            np.array([as_datetime64(self.last)]),
             one.astype(bool),
             {name: one * PRICES[name] for name in BAR_FIELDS},
             {},
             "America/New_York",
         )
-        hours = ExchangeHours("XNYS", "1h", BarGrid.SESSION, date(2025, 11, 20), date(2025, 12, 10))
+        first, end = (self.last.date() + timedelta(days=each) for each in (-6, 14))
+        hours = ExchangeHours("XNYS", "1h", BarGrid.SESSION, first, end)
         clock = Clock(now=lambda: self.now)
         self.live = LiveBars(history, BarRecord(self.folder), self.told, hours, clock=clock)
         bars = self.live.bars(0)
@@ -92,6 +95,29 @@ def test_closes_follow_the_calendar_over_a_holiday_and_a_half_day(world: World) 
 
     assert closes == expected
     assert world.told.n_asked == 1
+
+
+@pytest.mark.parametrize(
+    ("friday", "monday"),
+    [  # the day opens at 9:30 in New York, before and after its clocks change on Sunday
+        (datetime(2025, 3, 7, 21, 0, tzinfo=UTC), datetime(2025, 3, 10, 14, 30, tzinfo=UTC)),
+        (datetime(2025, 10, 31, 20, 0, tzinfo=UTC), datetime(2025, 11, 3, 15, 30, tzinfo=UTC)),
+    ],
+)
+def test_closes_follow_new_york_when_its_clocks_change(
+    tmp_path: Path, friday: datetime, monday: datetime
+) -> None:
+    world = World(tmp_path / "bars", now=friday, last=friday)
+    expected = [monday + timedelta(hours=each) for each in range(2)]
+    ask = world.open()
+    for close in expected:
+        world.now = close - timedelta(seconds=1)
+        assert ask() is None  # an hour off it would be asked for, or taken, by now
+        world.told.put("ABC", close)
+        world.now = close
+        bar = ask()
+        assert bar is not None
+        assert bar.closed_at == close
 
 
 def test_a_bar_waits_for_late_symbols_so_long_and_no_longer(world: World) -> None:

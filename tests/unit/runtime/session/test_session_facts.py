@@ -164,6 +164,32 @@ def test_fills_journaled_before_a_kill_reach_the_accounts_after_it(tmp_path: Pat
     assert again.session.equity_ccy == whole.session.equity_ccy
 
 
+def test_fills_between_two_bars_reach_the_accounts_over_two_restarts(tmp_path: Path) -> None:
+    folders = [tmp_path / name for name in ("whole", "cut")]
+    for folder in folders:
+        folder.mkdir()
+    whole = open_session(folders[0], stop=STOP).run()
+    whole.close()
+    cut = open_session(folders[1], stop=STOP).run(until=FIRST + 2)
+    killed = mock.patch.object(Desk, "settle", side_effect=KeyboardInterrupt)
+    with killed, pytest.raises(KeyboardInterrupt):  # the venue filled; nobody was told
+        cut.run()
+    at = cut.session.bar.closed_at
+    cut.close()
+    stopped = open_session(folders[1], stop=STOP)
+    stopped.session.resume()
+    stopped.session.take_over(at)  # before the bar of these fills is taken
+    assert stopped.session.unbooked
+    stopped.session.save(ActAudited(at, "stop", "ada", "drill"))
+    stopped.close()
+    again = open_session(folders[1], stop=STOP)
+    again.session.resume()
+    assert again.session.unbooked == stopped.session.unbooked
+    again.run().close()
+
+    assert again.session.equity_ccy == whole.session.equity_ccy
+
+
 def away(*_: object) -> None:
     raise BrokerUnavailableError("the venue must answer", was="nothing")
 
