@@ -79,7 +79,7 @@ def require_authorised(what: str, by: str, reason: str, authorised: frozenset[st
     if by not in authorised:
         rule = "only an authorised person may do this"
         names = ", ".join(sorted(authorised))
-        none = "Nobody was authorised when it was started (--authorise NAME); begin another session"
+        none = "No name was given by --authorise at the start; begin another session with one"
         remedy = f"Authorised: {names}" if names else none
         raise TradingError(rule, was=repr(by), where=what, remedy=remedy)
     if not reason.strip():

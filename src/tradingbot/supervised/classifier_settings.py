@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from importlib.util import find_spec
 from typing import Any, Literal
 
 from tradingbot.domain.checks import CheckedFields, bounded
-from tradingbot.domain.errors import require_known
+from tradingbot.domain.errors import MissingExtraError, require_known
 from tradingbot.supervised.boosting import BoostingConfig
 
 NetworkKind = Literal["mlp", "lstm", "gru"]
@@ -63,8 +64,11 @@ def boosting_settings(given: Mapping[str, Any]) -> BoostingConfig:
 
     Raises:
         ConfigError: If a setting is unknown, or a value is not allowed.
+        MissingExtraError: If LightGBM is not installed: nothing could be fitted.
     """
     config: BoostingConfig = _config(BoostingConfig, given)
+    if find_spec("lightgbm") is None:
+        raise MissingExtraError("supervised", package="lightgbm")
     return config
 
 

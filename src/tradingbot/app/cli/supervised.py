@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, cast
 
@@ -13,12 +12,7 @@ from tradingbot.app.cli.invocation import JsonOption, invocation_of
 from tradingbot.app.cli.options import MarketOption, read_options, require_one_market, spell_options
 from tradingbot.app.cli.performance_table import print_performance
 from tradingbot.app.console import print_table, print_text, progress_bar, show_json
-from tradingbot.domain.errors import (
-    ConfigError,
-    MissingExtraError,
-    join_choices,
-    require_known,
-)
+from tradingbot.domain.errors import ConfigError, join_choices, require_known
 
 if TYPE_CHECKING:
     from tradingbot.evaluation.analyses.probability_thresholds import ThresholdTable
@@ -223,8 +217,6 @@ def _refuse_early(config: TrainConfig, model: str, labels: str, name: str, works
     from tradingbot.training.early_refusals import refuse_data_early
 
     require_classifier(model, "--model")
-    if model == "lightgbm" and find_spec("lightgbm") is None:
-        raise MissingExtraError("supervised", package="lightgbm")
     require_known(labels, _LABELS, f"--labels must be {join_choices(_LABELS)}")
     require_free_name(models_folder(workspace), name)
     refuse_data_early(config, workspace)

@@ -17,6 +17,7 @@ from tradingbot.domain.errors import ConfigError, DataError
 from tradingbot.domain.exact_number import MAX_DECIMALS
 from tradingbot.domain.plain_values import read_record
 from tradingbot.features.inputs import MarketInputs
+from tradingbot.features.registry import registered_features
 from tradingbot.market.costs import CostProfile, cost_profile
 from tradingbot.market.params import ActionRules, SimulatorParams
 from tradingbot.risk.limits import (
@@ -28,6 +29,7 @@ from tradingbot.risk.limits import (
 )
 from tradingbot.runtime.brokers.paper.broker import PaperOptions
 from tradingbot.runtime.session.bars import as_datetime
+from tradingbot.runtime.session.decision import places_of
 from tradingbot.runtime.session.settings import SessionSettings
 from tradingbot.serving.served_model import ServedModel
 from tradingbot.training.config import TrainConfig
@@ -79,6 +81,7 @@ def plan_session(
     config = config_of(workspace, manifest.run.id)
     dataset = request.dataset or (None if config is None else config.dataset)
     inputs, provenance, digest = open_bars(workspace, dataset, manifest.run.id)
+    require_inputs(model.symbols, model.feature_ids, inputs)
     rules = _rules_of(model, config, request.cash_ccy)
     cash = len(model.symbols) * rules.account.initial_cash_ccy
     order_limits, session_limits = _limits_of(request, model, rules)
@@ -112,6 +115,31 @@ def plan_session(
     )
     first, stop = _bar_numbers(settings, inputs, request, clock)
     return replace(settings, first_bar=first, stop_bar=stop)
+
+
+def require_inputs(
+    symbols: tuple[str, ...], feature_ids: tuple[str, ...], inputs: MarketInputs
+) -> None:
+    """Refuse bars that lack what a model reads, before the session has a folder and a name.
+
+    Args:
+        symbols: Of the model.
+        feature_ids: Of the model, e.g. `rsi_14-v1`; what is no known feature is a covariate.
+        inputs: Bars and covariates that the session would take.
+
+    Raises:
+        DataError: Naming symbols or covariates that are not there.
+    """
+    places_of(symbols, inputs.symbols)
+    names = [each.rpartition("-v")[0] for each in feature_ids]
+    known = {*registered_features(), *inputs.covariates}
+    lacking = [name for name in names if name not in known]
+    if lacking:
+        raise DataError(
+            "data must have every covariate that the model reads",
+            was=f"none of {', '.join(lacking[:5])}",
+            remedy="Choose a --dataset that has them, or leave it out for that of the model's run",
+        )
 
 
 def _bar_numbers(

@@ -153,10 +153,8 @@ async def signal_of(
         with parts.slot.bars_lock:
             place = snapshot.serving.agents.get(symbol)
             if place is None:
-                why = (
-                    f"a symbol must be one of the model. {suggest(symbol, snapshot.serving.agents)}"
-                )
-                raise Problem(404, "unknown_symbol", why)
+                hint = suggest(symbol, snapshot.serving.agents)
+                raise Problem(404, "unknown_symbol", f"a symbol must be one of the model. {hint}")
             serving, stream = _require_stream(parts, snapshot), snapshot.stream
             window, known = stream.window(place)
             valid, closed_at = stream.valid[place : place + 1].copy(), stream.closed_at
@@ -251,8 +249,7 @@ def _answer_stream(snapshot: ServingSnapshot, private: np.ndarray) -> Prediction
 def _require_stream(parts: ServerParts, snapshot: ServingSnapshot) -> ServingModel:
     closed_at = snapshot.stream.closed_at
     if closed_at is None or not snapshot.stream.live.bars_taken:
-        message = "bars must be pushed before signals are asked for: POST /v1/stream/bars"
-        raise Problem(409, "no_bars", message)
+        raise Problem(409, "no_bars", "bars must be pushed first: POST /v1/stream/bars")
     _require_fresh(parts, snapshot.serving, closed_at, snapshot.serving.model.symbols)
     return snapshot.serving
 
