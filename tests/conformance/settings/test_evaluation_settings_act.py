@@ -55,6 +55,7 @@ OTHERS: dict[str, object] = {
 """Key → another value; the rest get one by kind."""
 WITH_CRITIC = (
     *("policy.landscape_bins", "policy.attention_bars", "policy.attention_states"),
+    *("policy.temperature", "policy.sampled_episodes"),
     "stress.crash_bars",
 )
 """Settings that need a run with a critic and a transformer, or agents that do not just hold."""

@@ -78,7 +78,19 @@ def test_dossier_of_format_7_is_read_as_one_without_options(tmp_path: Path) -> N
     assert dossier.policy.options is None
     assert "Which option" not in render_dossier(dossier, example_memo())
     with pytest.raises(DataError, match="options"):
-        read_dossier(run_with(tmp_path / "b", json.dumps({**content, "format": 8})))
+        read_dossier(run_with(tmp_path / "b", json.dumps({**content, "format": DOSSIER_FORMAT})))
+
+
+def test_dossier_of_format_8_is_read_as_one_without_drawn_actions(tmp_path: Path) -> None:
+    content = to_plain(example_dossier())
+    del content["policy"]["sampled"]
+
+    dossier = read_dossier(run_with(tmp_path, json.dumps({**content, "format": 8})))
+
+    assert dossier.policy is not None
+    assert dossier.policy.sampled is None
+    assert "within reach" not in render_dossier(dossier, example_memo())
+    assert "within reach" in render_dossier(example_dossier(), example_memo())
 
 
 def test_dossier_of_format_2_is_read(tmp_path: Path) -> None:

@@ -221,6 +221,10 @@ class PolicyAnalysisSettings(CheckedFields):
     """Last bars of the part whose attention is averaged."""
     attention_states: int = bounded(500, ">= 1")
     """States that attention by lag and feature is averaged over at most, evenly taken from all."""
+    temperature: float = bounded(2.0, "(0, inf)")
+    """At which actions are drawn to see what is within reach; 1: as the policy learned to draw."""
+    sampled_episodes: int = bounded(10, ">= 1")
+    """Stretches of the test part that drawn actions trade, one after another."""
 
 
 @dataclass(frozen=True)

@@ -123,6 +123,23 @@ class OptionUse:
 
 
 @dataclass(frozen=True)
+class SampledActions:
+    """What agents that trade do on the test part where actions are drawn at a temperature."""
+
+    temperature: float
+    episodes: int
+    """Stretches of the test part, each begun in cash."""
+    histogram: tuple[float, ...]
+    """Share of each bin of `PolicyAnalysis.bins`, mean over agents."""
+    coverage_frac: float
+    """Share of bins that hold 1 % or more of an agent's actions, mean over agents."""
+    deterministic_coverage_frac: float
+    """The same of deterministic actions of all agents together."""
+    net_bps: float
+    """Mean net return per bar, in basis points."""
+
+
+@dataclass(frozen=True)
 class PolicyAnalysis:
     """What the policy does, on the test part."""
 
@@ -152,9 +169,11 @@ class PolicyAnalysis:
     """(L, F) mean of weight at the lag × |∂ action ÷ ∂ feature at the lag| × the feature's
     deviation."""
     unavailable: tuple[tuple[str, str], ...] = ()
-    """Part (`value landscape`, `attention`) → why there is none."""
+    """Part (`value landscape`, `attention`, `sampled actions`) → why there is none."""
     options: OptionUse | None = None
     """Use of options; None where agents have none, and in files before format 8."""
+    sampled: SampledActions | None = None
+    """Drawn actions; None where none trades or the learner draws none, and before format 9."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from tradingbot.evaluation.dossier.robustness import Regimes, Sensitivity, Stres
 from tradingbot.evaluation.dossier.training_facts import TrainingFacts
 from tradingbot.evaluation.performance.record import PartPerformance
 
-DOSSIER_FORMAT = 8
+DOSSIER_FORMAT = 9
 """Of `dossier.json`; `version_1` reads those before."""
 
 

@@ -7,7 +7,7 @@ how each auxiliary task did; before format 4 the policy had no maps over two inp
 rewards were not analysed; before format 5 stages of a curriculum were not told; before format 6 net
 returns were not taken apart, and statistics judged the portfolio's net return; before format 7
 break-even costs, regimes and placebos judged the net return; before format 8 nothing told of the
-use of options, nor of the Sharpe ratio of alpha.
+use of options, nor of the Sharpe ratio of alpha; before format 9 no actions were drawn.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ _ADDED: dict[str, dict[str, Any]] = {
         "attention_features": [],
         "attention_map": [],
         "options": None,
+        "sampled": None,
     },
     "statistics": {
         "judged": "",

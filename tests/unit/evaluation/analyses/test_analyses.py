@@ -110,6 +110,10 @@ def test_policy_analysis_reads_actions_critic_attention_and_heads(
     assert np.all(np.asarray(found.attention_map) >= 0.0)
     assert np.asarray(found.attention_map)[1:].max() > 0.0  # bars before count as well
     assert found.unavailable == ()
+    assert found.sampled is not None
+    assert len(found.sampled.histogram) == len(found.histogram)
+    assert sum(found.sampled.histogram) == pytest.approx(1.0)
+    assert found.sampled.coverage_frac > found.sampled.deterministic_coverage_frac
     one_state = measure_policy_analysis(ppo_subject, replace(settings, attention_states=1))
     assert not np.asarray(one_state.attention_map).any()  # one state has no deviation
     assert one_state.attention == found.attention

@@ -36,7 +36,7 @@ PLAN = {
     "data": "symbols no_leak scaler",
     "environment": "speed step parallel memory",
     "architecture": "parameters nan ppo latency",
-    "A continuous": "entropy trades one_bin range nan health",
+    "A continuous": "coverage entropy trades one_bin range nan health",
     "B hierarchy": "sharpe win_rate voluntary least_option most_option hindsight",
     "C rewards": "sharpe drawdown one_objective",
     "D advanced": "sharpe drawdown regimes evolution",

@@ -164,3 +164,52 @@ def test_member_outputs_are_those_of_a_head_with_its_weights() -> None:
         head.load_state_dict({name: tensor[place] for name, tensor in members.items()})
         here = slice(3 * place, 3 * place + 3)
         torch.testing.assert_close(found[:, here], head(inputs[:, here]).detach())
+
+
+def test_weights_follow_ranks_of_the_elites_and_decay_but_deviations_do_not() -> None:
+    task = SignalTask(3, 4)
+    head = HeadConfig(hidden=(6,), pooling="partial")
+    config = replace(SMALL, actor=head, elites=0.5, weight_decay=0.5)
+    learner = ES(task, TableView(task.table), config, seed=1)
+    seeds, scales = [3, 4], AgentScales(torch.ones(3), torch.tensor([1.0, 1.0, 0.0]))
+    fitness = torch.tensor([[9.0, 0.0, 5.0], [1.0, 0.1, 0.0], [2.0, 0.2, 0.0], [3.0, 90.0, 0.0]])
+    # Places ⅛, ⅜, ⅝, ⅞; above ½, of ½: 0, 0, ¼, ¾, less their mean ¼. Sizes do not count.
+    utility = torch.tensor([[0.5, -0.25], [-0.25, -0.25], [-0.25, 0.0], [0.0, 0.5]])
+    own = torch.zeros(2, 3)
+    own[:, :2] = (utility[1::2] - utility[0::2]) / (4 * config.sigma)
+    expected = _first_step(learner, own, seeds, config.weight_decay)
+
+    learner._evolution.follow(fitness.double(), seeds, scales, 0.01)
+
+    for name, parameter in learner._actor.named_parameters():
+        torch.testing.assert_close(parameter.detach(), expected[name], rtol=1e-4, atol=1e-6)
+
+
+def _first_step(learner: ES, own: Tensor, seeds: list[int], decay: float) -> dict[str, Tensor]:
+    """Adam's first step by 0.01 along Σ weight · perturbation + decay · weight."""
+    named = dict(learner._actor.named_parameters())
+    gradient = {name: torch.zeros_like(weight) for name, weight in named.items()}
+    for pair, seed in enumerate(seeds):
+        generator = torch.Generator().manual_seed(seed)
+        for name, weight in named.items():
+            noise = torch.randn(weight.shape, generator=generator)
+            each = own[pair][:, None] if name == "deviations" else own[pair].mean()
+            gradient[name] += each * noise
+    stepped = {}
+    for name, weight in named.items():
+        whole = gradient[name] + (0.0 if name == "deviations" else decay) * weight.detach()
+        stepped[name] = weight.detach() - 0.01 * whole / (whole.abs() + 1e-8)
+    return stepped
+
+
+def test_agents_that_are_told_to_explore_vary_their_own_weights_more() -> None:
+    task = SignalTask(3, 4)
+    config = replace(SMALL, actor=HeadConfig(hidden=(6,), pooling="partial"))
+    evolution = ES(task, TableView(task.table), config, seed=1)._evolution
+    scale = torch.tensor([1.0, 2.0, 3.0])
+
+    usual, more = (evolution.member(7, each) for each in (torch.ones(3), scale))
+
+    for name, mean in evolution._weights.items():
+        factor = scale[:, None] if name == "deviations" else torch.tensor(2.0)
+        torch.testing.assert_close(more[name][0] - mean, factor * (usual[name][0] - mean))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 
 from tradingbot.data.splits import IndexRange
@@ -16,6 +17,7 @@ from tradingbot.evaluation.analyses.policy_analysis.option_use import (
     RecordedOptions,
     measure_option_use,
 )
+from tradingbot.evaluation.analyses.policy_analysis.sampled_actions import measure_sampled_actions
 from tradingbot.evaluation.analyses.policy_analysis.states import (
     OWN,
     RecordedPolicy,
@@ -55,7 +57,8 @@ def measure_policy_analysis(
     landscape = measure_landscape(subject, loaded, states, signals, settings)
     actor = _actor(loaded)
     looked = _attention(subject, loaded, actor, states, settings)
-    missing = {"value landscape": landscape, "attention": looked}
+    sampled = measure_sampled_actions(subject, settings, np.array(shares))
+    missing = {"value landscape": landscape, "attention": looked, "sampled actions": sampled}
     value = None if isinstance(landscape, str) else landscape
     return PolicyAnalysis(
         bins=bins,
@@ -69,6 +72,7 @@ def measure_policy_analysis(
         reward_shares=measure.reward_shares(played.reward_names, played.reward_terms),
         deviations=measure.head_deviations(actor, subject.data.world.symbols),
         options=measure_option_use(subject, options),
+        sampled=None if isinstance(sampled, str) else sampled,
         unavailable=tuple((part, why) for part, why in missing.items() if isinstance(why, str)),
     )
 

@@ -9,6 +9,7 @@ from itertools import pairwise
 from tradingbot.evaluation.dossier.analysis import (
     OptionUse,
     PolicyAnalysis,
+    SampledActions,
     StateActionMap,
     StatePlane,
 )
@@ -35,6 +36,7 @@ def behaviour_section(dossier: Dossier, found: PolicyAnalysis) -> Answer:
     if no_agent_trades(dossier):
         return "No agent trades: every decision is to stay in cash, whatever the agents see.", ()
     charts = [_histogram(dossier, found), _rewards(found)]
+    charts += [_sampled(dossier, found, found.sampled)] if found.sampled else []
     charts += [_options(dossier, found.options)] if found.options else []
     charts += [_plane(dossier, plane) for plane in found.planes]
     charts += [
@@ -82,6 +84,21 @@ def _histogram(dossier: Dossier, found: PolicyAnalysis) -> Chart:
     caption = f"Deterministic actions of all agents{meaning and f' ({meaning})'}; {scope(dossier)}."
     drawing = _shares_chart(bars, "share of decisions", "action")
     return Chart("How often each action is chosen", drawing, caption)
+
+
+def _sampled(dossier: Dossier, found: PolicyAnalysis, drawn: SampledActions) -> Chart:
+    bars = [
+        BarGroup(name, size, f"{name}: {percent(size)}", style="pos")
+        for name, size in zip(found.bins, drawn.histogram, strict=False)
+    ]
+    caption = (
+        f"Actions drawn at temperature {drawn.temperature:g} in {drawn.episodes} episodes, mean of "
+        f"the agents that trade. {percent(drawn.coverage_frac, 0)} of the actions hold 1 % or more "
+        f"(deterministic: {percent(drawn.deterministic_coverage_frac, 0)}); net return "
+        f"{plain(drawn.net_bps)} bp/bar; {scope(dossier)}."
+    )
+    drawing = _shares_chart(bars, "share of decisions", "action")
+    return Chart("What is within reach of the policy", drawing, caption)
 
 
 def _shares_chart(bars: list[BarGroup], share: str, words: str) -> Drawing:
