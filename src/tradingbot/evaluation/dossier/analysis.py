@@ -175,6 +175,14 @@ class PolicyAnalysis:
     sampled: SampledActions | None = None
     """Drawn actions; None where none trades or the learner draws none, and before format 9."""
 
+    @property
+    def sampled_coverage(self) -> float | str:
+        """Coverage of drawn actions, or why none were drawn."""
+        if self.sampled is not None:
+            return self.sampled.coverage_frac
+        why = dict(self.unavailable).get("sampled actions")
+        return why or "it takes an evaluation that draws actions: evaluate the run again"
+
 
 @dataclass(frozen=True)
 class Health:

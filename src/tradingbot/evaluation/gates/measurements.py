@@ -150,15 +150,6 @@ def _largest_term(dossier: Dossier) -> Finding:
     return max(shares) if len(shares) > 1 else "the reward has one term"
 
 
-def _sampled_coverage(dossier: Dossier) -> Finding:
-    if dossier.policy is None:
-        return _left_out(dossier, "policy")
-    if dossier.policy.sampled is None:
-        why = dict(dossier.policy.unavailable).get("sampled actions")
-        return why or "it takes an evaluation that draws actions: evaluate the run again"
-    return dossier.policy.sampled.coverage_frac
-
-
 def _option_use(choose: Callable[[tuple[float, ...]], float]) -> Callable[[Dossier], Finding]:
     """Read the share of choices of one option, the least or the most used."""
 
@@ -269,7 +260,7 @@ MEASUREMENTS: Mapping[str, Measurement] = {
     "cost_reserve": Measurement("× assumed costs", "sensitivity", _cost_reserve),
     "net_bps_one_bar_late": Measurement("bp/bar", "leak-check", _late),
     "largest_reward_term_frac": Measurement("fraction", "policy", _largest_term),
-    "sampled_coverage_frac": Measurement("fraction", "policy", _sampled_coverage),
+    "sampled_coverage_frac": Measurement("fraction", "policy", _of("policy", "sampled_coverage")),
     "smallest_option_frac": Measurement("fraction", "policy", _option_use(min)),
     "largest_option_frac": Measurement("fraction", "policy", _option_use(max)),
     "seeds_edge_bps": Measurement("bp/bar", "seeds", _seeds_edge),

@@ -155,3 +155,19 @@ def test_heads_begin_as_those_of_ppo_do() -> None:
     ppo = PPO(task, TableView(task.table), PPOConfig(actor=HEAD, critic=HEAD), seed=1)
 
     assert build().network.state_dict().keys() == ppo.network.state_dict().keys()
+
+
+def test_resumed_learner_counts_the_same_lag_and_orders_go_out_with_its_last_weights() -> None:
+    learner, resumed = build(), build()
+    for _ in range(2):
+        learner.update()
+    resumed.load_state({name: part.clone() for name, part in learner.state().items()})
+
+    before = weights(resumed)
+
+    lag = resumed.update().metrics["actors/lag"]
+
+    assert float(lag) == 1.0
+    sent = resumed._orders.order(0, resumed._state).weights
+    assert sent
+    assert all(any(torch.equal(part, own) for own in before.values()) for part in sent.values())
