@@ -31,9 +31,16 @@ def test_compiled_step_equals_the_eager_one(monkeypatch: pytest.MonkeyPatch) -> 
     if missing_compiler(torch.device("cpu")):
         pytest.skip("compiling for the CPU needs a C++ compiler, and there is none")
     # One loop per kernel, and no trial of every kind of vector: here it stands for a GPU's program.
-    monkeypatch.setattr(compiler.cpp, "simdlen", 1)
-    monkeypatch.setattr(compiler.cpp, "vec_isa_ok", True)
-    monkeypatch.setattr(compiler, "cpp_cache_precompile_headers", False)
+    fewer = {
+        "cpp.simdlen": 1,
+        "cpp.vec_isa_ok": True,
+        "cpp_cache_precompile_headers": False,
+    }
+    with compiler.patch(fewer):
+        compare_steps(monkeypatch)
+
+
+def compare_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     where = scene(RULES, "impact", 6, n_lanes=LANES, n_steps=STEPS)
     program = compiled_step(RULES, profit, where.market, where.starts)
     rates, account = pack_rates(where.rates), where.open()

@@ -22,10 +22,11 @@ from tradingbot.learning.task import ActionSpec
 
 def test_every_known_learner_has_a_spec_of_its_name() -> None:
     assert known_learners()[:3] == ("ppo", "sac", "direct")
+    sections = {name: learner_spec(name).config() for name in known_learners()}
     for name in known_learners():
-        spec = learner_spec(name)
-        assert spec.name == name
-        assert spec.steps_of_update(spec.config()) >= 1
+        found = learner_spec(name).resolve(sections, learner_spec)
+        assert found.spec.name == name
+        assert found.spec.steps_of_update(found.settings) >= 1
 
 
 def test_unknown_learner_is_refused_with_the_nearest_one() -> None:

@@ -57,7 +57,7 @@ def complain(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
         (["--preset", "quick", "--symbols", ""], "--symbols must be symbols"),
         (["--preset", "quick", "--symbols", "SPY,,AAPL"], "--symbols must be symbols"),
         (["--preset", "quick", "--force"], "--force must stand with --resume"),
-        (["--preset", "quick", "--learner", "impala"], "8 actors for 4 environments (learner"),
+        (["--preset", "quick", "--learner", "impala"], "8 actors for 4 environments"),
         (
             ["--preset", "quick", "--learner", "ppo", "--set", "learner.ppo.rollout_steps=320"],
             "enough for 2 updates, was 1280",
