@@ -58,7 +58,7 @@ def test_attention_map_shows_shares_of_the_features_that_matter_most() -> None:
     assert re.findall(r">(\d+\.\d)</text>", chart) == ["50.0", "40.0", "10.0", "0.0"]
 
 
-def test_page_says_why_there_is_no_landscape_and_no_attention() -> None:
+def test_page_says_why_there_is_no_landscape_no_attention_and_nothing_sampled() -> None:
     dossier = example_dossier()
     assert dossier.policy is not None
     policy = replace(
@@ -68,11 +68,16 @@ def test_page_says_why_there_is_no_landscape_and_no_attention() -> None:
         attention=None,
         attention_map=(),
         attention_features=(),
-        unavailable=(("value landscape", "learner direct has no critic"),),
+        sampled=None,
+        unavailable=(
+            ("value landscape", "learner direct has no critic"),
+            ("sampled actions", "no agent trades"),
+        ),
     )
     page = render_dossier(replace(dossier, policy=policy), example_memo())
-    assert "No value landscape is available: learner direct has no critic." in page
-    assert "No attention is available: the encoder has none." in page
+    assert "Without sampled actions: no agent trades." in page
+    assert "Without value landscape: learner direct has no critic." in page
+    assert "Without attention: the encoder has none." in page
     assert "What it looks at" not in page
 
 

@@ -66,10 +66,14 @@ def _finding(found: PolicyAnalysis) -> str:
     if found.maps:
         words.append(f"Of all inputs, the action follows {found.maps[0].input} most.")
     reasons = {"value landscape": "there is no critic", "attention": "the encoder has none"}
-    shown = {"value landscape": found.value_landscape, "attention": found.attention}
+    shown = {
+        "value landscape": found.value_landscape,
+        "attention": found.attention,
+        "sampled actions": found.sampled,
+    }
     for part, why in (reasons | dict(found.unavailable)).items():
         if shown[part] is None:
-            words.append(f"No {part} is available: {why}.")
+            words.append(f"Without {part}: {why}.")
     if not found.deviations:
         words.append("Agents share no pooled head, hence no deviations from it.")
     return " ".join(words)
