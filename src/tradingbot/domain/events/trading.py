@@ -86,6 +86,10 @@ class FillBusted(Event):
     at: datetime
 
 
+FillChange = OrderFilled | FillBusted
+"""What changes the fills that count."""
+
+
 @dataclass(frozen=True)
 class StockSplitApplied(Event):
     """Units of a symbol changed without a trade: `numerator` new ones for `denominator` old."""

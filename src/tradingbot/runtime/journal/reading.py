@@ -16,6 +16,7 @@ from tradingbot.domain.events.event import KIND, Event
 from tradingbot.domain.events.session import DecisionMade, SessionStateSaved
 from tradingbot.domain.events.trading import (
     FillBusted,
+    FillChange,
     OrderAccepted,
     OrderCancelled,
     OrderDenied,
@@ -155,6 +156,11 @@ class JournalReader:
     def orders(self, session: str) -> tuple[Order, ...]:
         """Return every order of a session by the first mention of each."""
         return tuple(self.order_book(session).orders.values())
+
+    def fill_changes(self, session: str, *, after: int = 0) -> tuple[FillChange, ...]:
+        """Return fills and busts in their order, those after an entry where it is numbered."""
+        found = self.events(session, OrderFilled, FillBusted, after=after)
+        return tuple(each for each in found if isinstance(each, FillChange))
 
     def fills(self, session: str) -> tuple[Fill, ...]:
         """Return every fill of a session that the venue did not take back, in order."""

@@ -15,10 +15,9 @@ from tradingbot.domain.errors import BrokerUnavailableError
 from tradingbot.domain.events.event import Event
 from tradingbot.domain.events.trading import (
     FillBusted,
+    FillChange,
     OrderCancelled,
-    OrderExpired,
     OrderFilled,
-    OrderRejected,
 )
 from tradingbot.domain.order import Order, OrderStatus
 from tradingbot.domain.position import Fill
@@ -35,7 +34,10 @@ from tradingbot.runtime.session.desk_events import (
     alert_of_drift,
     alert_of_order,
     answer_of,
+    booking_of,
     drift_key,
+    ending_of,
+    list_fills,
     reverse_fill,
 )
 
@@ -74,28 +76,46 @@ class Desk:
         if self.journal_is_down:
             self.journal_is_down = not self.journal.flush()
 
-    def restore(self, orders: Iterable[Order], fills: Iterable[Fill]) -> None:
-        """Take in what the journal holds of earlier turns; breakers hold it already."""
-        for order in orders:
-            self.gate.book.add(order)
-        for fill in fills:
-            self.gate.book.book_fill(fill)
-            self.holdings.book(fill)
-
-    def rebook(self, fills: Sequence[Fill], *, n_counted: int = 0) -> tuple[Fill, ...]:
-        """Book fills that are journaled and that the accounts do not hold; return those of ours.
+    def restore(
+        self, orders: Iterable[Order], busted: Iterable[str], changes: Iterable[FillChange]
+    ) -> None:
+        """Take in what the journal holds of earlier turns; breakers hold it already.
 
         Args:
-            fills: In order of booking.
-            n_counted: How many of them, the first ones, the saved breakers know.
+            orders: As all of their events leave them.
+            busted: Ids of every fill that was taken back: no order has them any more.
+            changes: Those that the accounts hold, in order of booking.
         """
-        alerts = []
-        for number, fill in enumerate(fills):
-            told = [(fill.client_order_id, each) for each in self.gate.book.book_fill(fill)]
-            alerts += told if number >= n_counted else []
-            self.holdings.book(fill)
-        self._count(fills[n_counted:], alerts)
-        return tuple(fill for fill in fills if fill.client_order_id in self.gate.book.orders)
+        self.gate.book.busted.update(busted)
+        for order in orders:
+            self.gate.book.add(order)
+        for change in changes:
+            self._replay(change)
+
+    def rebook(self, changes: Sequence[FillChange], *, n_counted: int = 0) -> tuple[Fill, ...]:
+        """Book what is journaled and what the accounts do not hold.
+
+        Args:
+            changes: In order of booking.
+            n_counted: How many of them, the first ones, the saved breakers know.
+
+        Returns:
+            Fills of our orders, and what undoes those that the venue took back.
+        """
+        for number, change in enumerate(changes):
+            alerts = [(change.fill.client_order_id, each) for each in self._replay(change)]
+            if number >= n_counted and isinstance(change, OrderFilled):
+                self._count([change.fill], alerts)
+        ours = (each for each in changes if each.fill.client_order_id in self.gate.book.orders)
+        return tuple(booking_of(each) for each in ours)
+
+    def _replay(self, change: FillChange) -> tuple[BookAlert, ...]:
+        """Take a journaled change into the holdings, and into the book unless it was undone."""
+        if isinstance(change, FillBusted):
+            self.holdings.bust(change.fill.fill_id)
+            return ()
+        self.holdings.book(change.fill)
+        return self.gate.book.book_fill(change.fill)
 
     def settle(self, at: datetime, since: datetime) -> tuple[Fill, ...]:
         """Take over what the venue did, and journal it.
@@ -128,13 +148,13 @@ class Desk:
         new = tuple(fill for identity, fill in book.fills.items() if identity not in known)
         taken_back = [fill for identity, fill in known.items() if identity not in book.fills]
         self._count(new, alerts)
-        ends = [self._ending(book.orders[each], at) for each in open_before]
+        ends = [ending_of(book.orders[each], at) for each in open_before]
         fresh = [each for each in alerts if each not in self._told and each[1] in _ALARMING]
         self._told |= set(fresh)
         drifted = [each for each in found.drift.items() if drift_key(each) not in self._told]
         self._told |= {drift_key(each) for each in drifted}
         self.record(
-            *self._fill_events(new),
+            *list_fills(new, book.orders),
             *(FillBusted(each, at) for each in taken_back),
             *(each for each in ends if each is not None),
             *(alert_of_order(alert, identity, at) for identity, alert in fresh),
@@ -252,33 +272,6 @@ class Desk:
         for _, alert in alerts:
             if alert is BookAlert.OVERFILL:
                 gate.breakers = record_overfill(gate.breakers)
-
-    def _fill_events(self, new: Sequence[Fill]) -> list[Event]:
-        events: list[Event] = []
-        filled: dict[str, Decimal] = {}
-        for fill in new:
-            order = self.gate.book.orders.get(fill.client_order_id)
-            wanted = fill.quantity_units if order is None else order.intent.quantity_units
-            if fill.client_order_id not in filled and order is not None:
-                earlier = (each for each in order.fills if each not in new)
-                filled[fill.client_order_id] = sum(
-                    (each.quantity_units for each in earlier), Decimal(0)
-                )
-            total = filled.get(fill.client_order_id, Decimal(0)) + fill.quantity_units
-            filled[fill.client_order_id] = total
-            events.append(OrderFilled(fill, max(wanted - total, Decimal(0))))
-        return events
-
-    def _ending(self, order: Order, at: datetime) -> Event | None:
-        """Return the event of an order that ended otherwise than filled; None where it did not."""
-        who = (order.client_order_id, order.intent.symbol, at)
-        if order.status is _S.CANCELLED:
-            return OrderCancelled(*who, order.filled_units)
-        if order.status is _S.EXPIRED:
-            return OrderExpired(*who, order.filled_units)
-        if order.status is _S.REJECTED:
-            return OrderRejected(*who, order.reason or "the venue gave no reason")
-        return None
 
 
 @dataclass

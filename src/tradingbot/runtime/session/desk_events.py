@@ -1,14 +1,23 @@
-"""Events that a desk writes of its orders: answers, alerts, and what undoes a fill."""
+"""Events that a desk writes of its orders: fills, answers, ends, alerts, and what undoes a fill."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 
 from tradingbot.domain.events.event import Event
 from tradingbot.domain.events.session import AlertLevel, AlertRaised
-from tradingbot.domain.events.trading import OrderAccepted, OrderRejected
+from tradingbot.domain.events.trading import (
+    FillBusted,
+    FillChange,
+    OrderAccepted,
+    OrderCancelled,
+    OrderExpired,
+    OrderFilled,
+    OrderRejected,
+)
 from tradingbot.domain.order import Order, OrderStatus
 from tradingbot.domain.order_intent import Side
 from tradingbot.domain.position import Fill
@@ -21,6 +30,11 @@ def reverse_fill(fill: Fill) -> Fill:
     """Return what undoes a fill in an account."""
     side = Side.SELL if fill.side is Side.BUY else Side.BUY
     return replace(fill, fill_id=f"{fill.fill_id}.busted", side=side, fee_ccy=-fill.fee_ccy)
+
+
+def booking_of(change: FillChange) -> Fill:
+    """Return what an account books of a change: the fill, or what undoes it."""
+    return reverse_fill(change.fill) if isinstance(change, FillBusted) else change.fill
 
 
 def alert_of_order(alert: BookAlert, identity: str, at: datetime) -> AlertRaised:
@@ -46,3 +60,38 @@ def answer_of(order: Order, at: datetime) -> Event:
     if order.status is _S.REJECTED:
         return OrderRejected(*who, order.reason or "the venue gave no reason")
     return OrderAccepted(*who, order.venue_order_id or "")
+
+
+def ending_of(order: Order, at: datetime) -> Event | None:
+    """Return the event of an order that ended otherwise than filled; None where it did not."""
+    who = (order.client_order_id, order.intent.symbol, at)
+    if order.status is _S.CANCELLED:
+        return OrderCancelled(*who, order.filled_units)
+    if order.status is _S.EXPIRED:
+        return OrderExpired(*who, order.filled_units)
+    if order.status is _S.REJECTED:
+        return OrderRejected(*who, order.reason or "the venue gave no reason")
+    return None
+
+
+def list_fills(new: Sequence[Fill], orders: Mapping[str, Order]) -> list[OrderFilled]:
+    """Return the events of fills, with what each of them leaves of its order.
+
+    Args:
+        new: In the order of booking.
+        orders: By client order id, with these fills.
+    """
+    events: list[OrderFilled] = []
+    filled: dict[str, Decimal] = {}
+    for fill in new:
+        order = orders.get(fill.client_order_id)
+        wanted = fill.quantity_units if order is None else order.intent.quantity_units
+        if fill.client_order_id not in filled and order is not None:
+            earlier = (each for each in order.fills if each not in new)
+            filled[fill.client_order_id] = sum(
+                (each.quantity_units for each in earlier), Decimal(0)
+            )
+        total = filled.get(fill.client_order_id, Decimal(0)) + fill.quantity_units
+        filled[fill.client_order_id] = total
+        events.append(OrderFilled(fill, max(wanted - total, Decimal(0))))
+    return events

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tradingbot.domain.errors import TradingError
-from tradingbot.domain.order import Order, OrderStatus
+from tradingbot.domain.events.session import SessionStateSaved
+from tradingbot.domain.events.trading import FillChange
+from tradingbot.domain.order import Order
 from tradingbot.runtime.approval import Approval
 from tradingbot.runtime.breaker import read_breakers
 from tradingbot.runtime.session.account_record import read_account
 from tradingbot.runtime.session.decision import require_same_action
+from tradingbot.runtime.session.desk_events import booking_of
 from tradingbot.runtime.session.model import read_reference
-from tradingbot.runtime.session.settlement import keep_orders, send_nothing
+from tradingbot.runtime.session.settlement import repeat_verdicts, send_nothing
 
 if TYPE_CHECKING:
     from tradingbot.runtime.session.session import TradingSession
@@ -36,8 +39,9 @@ def resume_turn(session: TradingSession, *, sends: bool, now: datetime | None) -
         BrokerUnavailableError: If the venue cannot be asked.
     """
     desk = session.desk
-    state = desk.journal.state(desk.session)
-    if state is None:
+    found = desk.journal.newest(desk.session, limit=1, kind=SessionStateSaved)
+    state = found[-1].event if found else None
+    if not isinstance(state, SessionStateSaved):
         return False
     kept = state.account
     last = int(kept["bar"])
@@ -53,10 +57,12 @@ def resume_turn(session: TradingSession, *, sends: bool, now: datetime | None) -
     session.account = read_account(kept["fields"])
     desk.gate.breakers = read_breakers(state.breakers)
     journaled = desk.journal.order_book(desk.session)
-    orders, fills = list(journaled.orders.values()), list(journaled.fills.values())
-    n_booked = int(kept["n_fills"])
-    turn = [each for each in orders if each.intent.decided_at == state.at]
-    desk.restore([each for each in orders if each not in turn], fills[:n_booked])
+    changes = desk.journal.fill_changes(desk.session)
+    n_counted = len(changes) - len(desk.journal.fill_changes(desk.session, after=found[-1].seq))
+    n_booked = _count_booked(changes[:n_counted], kept)
+    turn = [each for each in journaled.orders.values() if each.intent.decided_at == state.at]
+    before = [each for each in journaled.orders.values() if each not in turn]
+    desk.restore(before, journaled.busted, changes[:n_booked])
     if kept["action"] is None:
         session.sent = send_nothing(session.account)
     else:
@@ -65,9 +71,22 @@ def resume_turn(session: TradingSession, *, sends: bool, now: datetime | None) -
     session.changes = (decided_by, decided_by)
     if next_by is not None and next_by != decided_by:
         session.change_model(next_by)
-    n_counted = int(kept.get("n_counted", n_booked)) - n_booked
-    session.unbooked = list(desk.rebook(fills[n_booked:], n_counted=n_counted))
+    session.unbooked = list(desk.rebook(changes[n_booked:], n_counted=n_counted - n_booked))
     return True
+
+
+def _count_booked(changes: Sequence[FillChange], kept: Mapping[str, Any]) -> int:
+    """Return how many fills and busts the saved accounts hold; those that wait came last.
+
+    Args:
+        changes: Journaled before the state was.
+        kept: The state. One without `waiting` counted fills, without those taken back.
+    """
+    if "waiting" not in kept:
+        n_fills = int(kept["n_fills"])
+        return len(changes) - (int(kept.get("n_counted", n_fills)) - n_fills)
+    ids, waiting = [booking_of(each).fill_id for each in changes], set(kept["waiting"])
+    return next((k for k, each in enumerate(ids) if each in waiting), len(changes))
 
 
 def _repeat(
@@ -85,13 +104,10 @@ def _repeat(
     require_same_action(session.symbols, proposal, action, session.bar.closed_at)
     book, session.action = session.desk.gate.book, action
     approvals: Sequence[Approval] = ()
-    if sends:
-        judged = session.judge(session.bar, proposal, now)
-        session.sent, approvals = judged.sent, judged.approvals
-    else:  # its time has passed: nothing is asked for again
-        sold = {each.intent.symbol for each in turn if each.status is not OrderStatus.DENIED}
-        sent = session.decider.order(session.account, proposal.action)
-        session.sent = keep_orders(sent, [symbol in sold for symbol in session.symbols])
+    if sends:  # else its time has passed: nothing is asked for again
+        approvals = session.judge(session.bar, proposal, now).approvals
+    sent = session.decider.order(session.account, proposal.action)
+    session.sent = repeat_verdicts(sent, session.symbols, turn)
     for each in turn:  # what is not approved any more may have arrived before
         if each.client_order_id not in book.orders:
             book.add(each)

@@ -94,7 +94,7 @@ class TradingSession:
         """Models that the last turn was decided by, and that the next one will be; None: the first
         one of the session."""
         self.unbooked: list[Fill] = []
-        """Fills that the accounts book at the next bar."""
+        """Fills, and what undoes busted ones, that the accounts book at the next bar."""
         self.action: list[float] | None = None
         """N actions of the last turn; None where nothing was decided."""
         self._row: Bar | None = None
@@ -280,11 +280,6 @@ class TradingSession:
         assert self.bar is not None
         saved = write_state(self.desk, self.bar, self.account, self.trading_state, action)
         decided_by, next_by = (as_plain_values(each) for each in self.changes)
-        more = {"model": decided_by, "next_model": next_by, "n_fills": self._count_booked()}
+        waiting = [fill.fill_id for fill in self.unbooked]
+        more = {"model": decided_by, "next_model": next_by, "waiting": waiting}
         return replace(saved, account={**saved.account, **more})
-
-    def _count_booked(self) -> int:
-        """Return how many fills of the book the accounts hold; those that wait came last."""
-        waiting = {fill.fill_id for fill in self.unbooked}
-        fills = list(self.desk.gate.book.fills)
-        return next((k for k, each in enumerate(fills) if each in waiting), len(fills))

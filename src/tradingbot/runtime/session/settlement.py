@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
 import torch
 from torch import Tensor
 
 from tradingbot.domain.action import Action
-from tradingbot.domain.denial import Denial, ExitReason
+from tradingbot.domain.denial import Denial, ExitReason, SessionDenial
+from tradingbot.domain.order import Order, OrderStatus
 from tradingbot.domain.position import Fill
 from tradingbot.market.account import Account
 from tradingbot.market.actions.decision import Decision
 from tradingbot.market.advance import SentOrder
 from tradingbot.market.ledger import FillBatch
+
+_DENIALS: dict[str, Denial | SessionDenial] = {
+    **SessionDenial.__members__,
+    **Denial.__members__,
+}
 
 
 def batch_fills(fills: Sequence[Fill], symbols: Sequence[str], base: Tensor) -> FillBatch:
@@ -49,9 +55,23 @@ def batch_fills(fills: Sequence[Fill], symbols: Sequence[str], base: Tensor) -> 
     )
 
 
-def keep_orders(sent: SentOrder, kept: Sequence[bool]) -> SentOrder:
-    """Return what is sent (N,) where only some of the orders are."""
-    return sent._replace(order=torch.where(torch.tensor(kept), sent.order, 0.0))
+def repeat_verdicts(sent: SentOrder, symbols: Sequence[str], orders: Iterable[Order]) -> SentOrder:
+    """Return what is sent (N,) as it was judged when it was journaled, whatever holds now.
+
+    Args:
+        sent: What the simulator would send.
+        symbols: N names.
+        orders: Of the bar, as journaled; a denied one has the code before the colon of its reason.
+    """
+    order, denial = torch.zeros_like(sent.order), sent.denial.clone()
+    for each in orders:
+        lane = symbols.index(each.intent.symbol)
+        if each.status is OrderStatus.DENIED:
+            code = (each.reason or "").partition(":")[0]
+            denial[lane] = int(_DENIALS.get(code, Denial.UNKNOWN_VALUE))
+        else:
+            order[lane] = sent.order[lane]
+    return sent._replace(order=order, denial=denial)
 
 
 def send_nothing(account: Account) -> SentOrder:

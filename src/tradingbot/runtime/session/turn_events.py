@@ -101,10 +101,5 @@ def write_state(
         Decimal(repr(float(account.equity.sum()))),
         {symbol: each.units for symbol, each in desk.holdings.positions.items() if each.units},
         as_plain_values(desk.gate.breakers),
-        {
-            "bar": bar.number,
-            "fields": write_account(account),
-            "action": action,
-            "n_counted": len(desk.gate.book.fills),
-        },
+        {"bar": bar.number, "fields": write_account(account), "action": action},
     )

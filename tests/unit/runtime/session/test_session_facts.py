@@ -4,27 +4,31 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from decimal import Decimal
 from pathlib import Path
 from unittest import mock
 
 import pytest
 
 from fixtures import replayed_sessions
-from fixtures.replayed_sessions import FIRST, NAME, market, model, open_session
+from fixtures.replayed_sessions import FIRST, NAME, SYMBOLS, market, model, open_session
 from tradingbot.domain.errors import BrokerUnavailableError, ConfigError, TradingError
 from tradingbot.domain.events.session import ActAudited, AlertRaised, SessionStateSaved
 from tradingbot.domain.events.trading import TradingStateChanged
 from tradingbot.domain.order import OrderStatus
 from tradingbot.risk.limits import WIDEST_SESSION_LIMITS
 from tradingbot.runtime.approval import Approval
+from tradingbot.runtime.brokers.protocol import BrokerUpdate, UpdateKind
 from tradingbot.runtime.journal.failures import JournalUnavailableError
 from tradingbot.runtime.journal.journal import SessionJournal
 from tradingbot.runtime.session import desk
+from tradingbot.runtime.session.account_record import write_account
 from tradingbot.runtime.session.control import kill, swap
 from tradingbot.runtime.session.desk import Desk
 from tradingbot.runtime.session.folder import Request
 from tradingbot.runtime.session.loop import require_positions
 from tradingbot.runtime.session.model import ModelReference
+from tradingbot.runtime.session.session import TradingSession
 from tradingbot.runtime.session.verification import verify_day
 from tradingbot.serving.served_model import ServedModel
 
@@ -188,6 +192,65 @@ def test_fills_between_two_bars_reach_the_accounts_over_two_restarts(tmp_path: P
     again.run().close()
 
     assert again.session.equity_ccy == whole.session.equity_ccy
+
+
+def bust_last_fill(opened: replayed_sessions.OpenSession) -> None:
+    """Let the venue take a fill back and say so once, between two bars."""
+    session, store = opened.session, opened.broker._store
+    fill = list(session.desk.gate.book.fills.values())[-1]
+    held = opened.broker.positions().get(fill.symbol, Decimal(0)) - fill.signed_units
+    with store.transaction():
+        store._database.execute("DELETE FROM fills WHERE fill_id = ?", (fill.fill_id,))
+        changed = "UPDATE positions SET units = ? WHERE symbol = ?"
+        store._database.execute(changed, (f"{held:f}", fill.symbol))
+        store.add_cash(fill.signed_units * fill.price + fill.fee_ccy)
+    at, order_id = session.bar.closed_at, fill.client_order_id
+    told = BrokerUpdate(UpdateKind.BUSTED, order_id, at, fill=fill)
+    with mock.patch.object(type(opened.broker), "drain_updates", return_value=(told,)):
+        session.take_over(at)
+
+
+def save_as_before(session: TradingSession) -> None:
+    """Save the state as it was when fills were counted and busts were not."""
+    state = session._state(session.action)
+    n_fills = len(session.desk.gate.book.fills)
+    kept = {key: value for key, value in state.account.items() if key != "waiting"}
+    session.desk.record(replace(state, account={**kept, "n_fills": n_fills, "n_counted": n_fills}))
+
+
+@pytest.mark.parametrize("ends", ["killed", "stopped", "older"])
+def test_B28_bust_before_a_restart_reaches_the_accounts_once(tmp_path: Path, ends: str) -> None:
+    folders = [tmp_path / name for name in ("whole", "cut")]
+    for folder in folders:
+        folder.mkdir()
+    whole = open_session(folders[0], stop=STOP).run(until=FIRST + 3)
+    held = whole.session.desk.holdings.units
+    before = {symbol: held(symbol) for symbol in SYMBOLS}
+    bust_last_fill(whole)
+    assert before != {symbol: held(symbol) for symbol in SYMBOLS}
+    cut = open_session(folders[1], stop=STOP).run(until=FIRST + 3)
+    if ends == "older":
+        save_as_before(cut.session)
+    bust_last_fill(cut)
+    if ends == "stopped":
+        cut.session.save(ActAudited(cut.session.bar.closed_at, "stop", "ada", "drill"))
+    for until in (FIRST + 3, FIRST + 4, FIRST + 5):  # before, and after it is booked
+        cut.close()
+        cut = open_session(folders[1], stop=STOP)
+        cut.session.resume()
+        require_positions(cut.session)
+        assert cut.session.unbooked == whole.session.unbooked
+        assert cut.session.desk.gate.book == whole.session.desk.gate.book
+        counted, known = (each.session.desk.gate.breakers for each in (cut, whole))
+        assert (counted.executions, counted.trades) == (known.executions, known.trades)
+        for each in (whole, cut):
+            each.run(until=until + 1)
+            require_positions(each.session)
+        assert cut.session.desk.holdings == whole.session.desk.holdings
+        ours, theirs = (write_account(each.session.account) for each in (cut, whole))
+        assert ours == theirs
+    whole.close()
+    cut.close()
 
 
 def away(*_: object) -> None:
