@@ -15,7 +15,7 @@ from pathlib import Path
 from threading import Lock
 from time import monotonic
 
-from tradingbot.domain.errors import ConfigError, StorageError, TradingError, UserError
+from tradingbot.domain.errors import StorageError, TradingError, UserError
 from tradingbot.serving.model_versions import ModelVersion
 from tradingbot.serving.registry import ModelRegistry
 from tradingbot.serving.served_model import ServedModel
@@ -172,8 +172,9 @@ class ModelSlot:
     def _try(self, version: ModelVersion) -> None:
         try:
             self._put(self._open(version))
-        except UserError as e:
-            self.problem = f"{version.name}: {e.rule}, was {e.was}"
+        except Exception as e:  # whatever a bundle does, what served before serves on
+            why = f"{e.rule}, was {e.was}" if isinstance(e, UserError) else repr(e)
+            self.problem = f"{version.name}: {why}"
             self._metrics.swaps.labels("refused").inc()
             _log.error("%s cannot serve: %s", version.name, e)
             if self.current is not None:
@@ -188,7 +189,8 @@ class ModelSlot:
                 continue
             try:
                 self._put(replace(self._open(version), state="last_good"), problem=self.problem)
-            except (StorageError, ConfigError):
+            except Exception as e:  # the next one may
+                _log.error("%s cannot serve: %s", version.name, e)
                 continue
             return
 

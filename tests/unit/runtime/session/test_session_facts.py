@@ -143,6 +143,10 @@ def test_trade_count_holds_over_a_restart(tmp_path: Path) -> None:
     opened.close()
     again = open_session(tmp_path, stop=STOP, session_limits=limits)
     again.session.resume()
+    told, before = (each.session.sent for each in (again, opened))
+    assert any(before.denial.tolist())
+    assert told.denial.tolist() == before.denial.tolist()  # as the accounts will count them
+    assert told.order.tolist() == before.order.tolist()
     again.run()
     reasons = [order.reason or "" for order in again.journal.orders(NAME)]
     again.close()

@@ -368,6 +368,28 @@ def test_S08_a_bundle_that_breaks_after_it_was_promoted_leaves_the_last_good(
         assert (found["state"], found["model"]["version"]) == ("last_good", "v1")
 
 
+def test_S08_a_bundle_that_fails_in_any_way_leaves_the_last_good(
+    workspace: ServedWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> ServedModel:
+        raise RuntimeError("a tensor of another shape")
+
+    with client_of(workspace.parts()) as client:
+        assert client.get("/ready").json()["model"]["version"] == "v1"
+        monkeypatch.setattr(ServedModel, "open", fail)
+        registry = workspace.registry
+        with registry._alone() as (chain, descriptor):
+            version = replace(registry.version("v2"), state="paper")
+            registry._decide(chain, descriptor, AT, version, kind="promoted", reason="")
+        wait_until(lambda: client.get("/ready").json()["state"] == "last_good")
+        ready = client.get("/ready").json()
+
+        assert ready["model"]["version"] == "v1"
+        assert any("a tensor of another shape" in each for each in ready["problems"])
+        told = client.post(PREDICT, json=features_body()).json()
+        assert told["model"]["version"] == "v1"
+
+
 def test_S10_it_is_not_ready_before_golden_vectors_passed(
     workspace: ServedWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
