@@ -13,7 +13,7 @@ PYTEST := TRADINGBOT_OPTIMISATION=0 OMP_NUM_THREADS=1 POLARS_MAX_THREADS=1 $(BIN
 help:  ## Show the verbs
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
-install: $(if $(EXTRA),$(VENV)/.$(EXTRA),$(VENV)/.base)  ## Install the package; EXTRA=alpaca (yfinance, plot, folds, supervised, train, tracking, serve, trade, peers, bench, dev) adds an extra
+install: $(if $(EXTRA),$(VENV)/.$(EXTRA),$(VENV)/.base)  ## Install the package; EXTRA=alpaca (yfinance, plot, folds, supervised, train, tracking, serve, trade, tune, cluster, dashboard, alerts, docs, peers, bench, dev) adds an extra
 install-demo: $(VENV)/.plot $(VENV)/.serve $(VENV)/.trade
 install-bench: $(VENV)/.bench
 install-dev: $(VENV)/.dev
@@ -61,7 +61,7 @@ $(VENV)/.base: $(BIN)/python pyproject.toml requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.lock -e .
 	@touch $@
 
-EXTRAS := plot yfinance alpaca folds supervised train tracking serve trade peers bench dev
+EXTRAS := plot yfinance alpaca folds supervised train tracking serve trade tune cluster dashboard alerts docs peers bench dev
 $(EXTRAS:%=$(VENV)/.%): $(VENV)/.%: $(BIN)/python pyproject.toml requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.lock -e '.[$*]'
 	@touch $@
