@@ -8,7 +8,7 @@ JOBS ?= 2
 # compiled soon rather than fast, but where a test says otherwise. Files as they are listed: the long ones come first.
 PYTEST := TRADINGBOT_OPTIMISATION=0 OMP_NUM_THREADS=1 POLARS_MAX_THREADS=1 $(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: help install install-demo install-bench install-dev demo test test-slow bench lint type format coverage mutation audit clean
+.PHONY: help install install-demo install-bench install-dev install-docs demo test test-slow bench docs lint type format coverage mutation audit clean
 
 help:  ## Show the verbs
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -17,6 +17,7 @@ install: $(if $(EXTRA),$(VENV)/.$(EXTRA),$(VENV)/.base)  ## Install the package;
 install-demo: $(VENV)/.plot $(VENV)/.serve $(VENV)/.trade
 install-bench: $(VENV)/.bench
 install-dev: $(VENV)/.dev
+install-docs: $(VENV)/.docs
 
 demo: install-demo  ## The whole story on a synthetic market, to a verdict; MARKET=noise has no edge
 	$(BIN)/tradingbot demo $(if $(MARKET),--market $(MARKET))
@@ -31,16 +32,20 @@ bench: install-bench  ## Measure speed against references in the same run
 	$(BIN)/tradingbot bench data
 	$(BIN)/tradingbot bench simulator
 
+docs: install-docs  ## Build the documentation site into out/site; open out/site/index.html
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	@echo "out/site/index.html"
+
 lint: install-dev
-	$(BIN)/ruff check src tests benchmarks examples
-	$(BIN)/ruff format --check src tests benchmarks examples
+	$(BIN)/ruff check src tests benchmarks examples docs_site
+	$(BIN)/ruff format --check src tests benchmarks examples docs_site
 
 type: install-dev
 	$(BIN)/mypy
 
 format: install-dev  ## Format and sort imports
-	$(BIN)/ruff check --fix src tests benchmarks examples
-	$(BIN)/ruff format src tests benchmarks examples
+	$(BIN)/ruff check --fix src tests benchmarks examples docs_site
+	$(BIN)/ruff format src tests benchmarks examples docs_site
 
 audit: install-dev  ## Secure code, secrets, known vulnerabilities (skipped offline), bill of materials in out/
 	$(BIN)/python benchmarks/audit.py
