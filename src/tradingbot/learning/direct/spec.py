@@ -12,7 +12,7 @@ from tradingbot.networks.head_config import HeadConfig, Pooling
 
 
 def _measured(pooling: Pooling) -> MeasuredSettings:
-    n_envs, updates, chunk_bars = 16, 150, 64
+    n_envs, updates, chunk_bars = 16, 300, 64
     config = DirectConfig(
         actor=HeadConfig(hidden=(64,), pooling=pooling),
         chunk_bars=chunk_bars,
