@@ -111,6 +111,7 @@ ALLOWED: dict[str, frozenset[str] | None] = {
             "executors",
             "serving",
             "runtime",
+            "monitoring",
             *_TENSORS,
             *_DATA,
             "envs",
@@ -128,7 +129,8 @@ ALLOWED: dict[str, frozenset[str] | None] = {
         {"domain", "risk", "market", "features", "data", "networks", "agents", "runs"}
     ),
     "serving": frozenset({*_DATA, "risk", "market", "networks", "agents", "runs"}),
-    "monitoring": None,
+    # Watches from outside what the others wrote: it steers nothing, and only `app` starts it.
+    "monitoring": frozenset({*_DATA, "risk", "runs", "runtime"}),
     "cluster": None,
 }
 PACKAGES = frozenset(place.partition("/")[0] for place in ALLOWED)

@@ -44,6 +44,7 @@ ROOMS = {
     "evaluation/power": "planted signals, what is found",
     "facade": "import tradingbot as tb",
     "serving": "bundles, models that act from them",
+    "monitoring": "alerts on what was written",
     "app": "command line, console, demo",
 }
 # Where a room stands from left to right, in px of the drawing; its level is computed.
@@ -63,6 +64,7 @@ COLUMNS = {
     "executors": 1180.0,
     "learning": 1070.0,
     "serving": 120.0,
+    "monitoring": 330.0,
 }
 MIDDLE = 530.0
 # (label, file or folder that does it): the way of one bar, and back again.

@@ -1,0 +1,1 @@
+"""What watches a workspace from outside: alerts, and pages that show what was written."""

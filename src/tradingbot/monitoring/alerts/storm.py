@@ -1,0 +1,75 @@
+"""Storms: the first notices go out as they are, the rest of a window in one notice together."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from tradingbot.domain.checks import CheckedFields, bounded
+from tradingbot.domain.events.session import AlertLevel
+from tradingbot.monitoring.alerts.notice import AlertNotice, NoticeKind
+
+_LEVELS = tuple(AlertLevel)
+_SHOWN, _LISTED = 3, 200
+
+
+@dataclass(frozen=True)
+class StormLimits(CheckedFields):
+    """How many notices are told one by one."""
+
+    max_notices: int = bounded(10, ">= 1")
+    """Within a window; what is more is grouped."""
+    window_s: float = bounded(60.0, "(0, inf)")
+    """Seconds; grouped notices go out once in as many."""
+
+
+@dataclass(frozen=True)
+class StormState:
+    """What was told lately, and what waits to be told together."""
+
+    told_at: tuple[datetime, ...] = ()
+    """Times of single notices within the window."""
+    grouped_at: datetime | None = None
+    """When the last group went out."""
+    waiting: tuple[AlertNotice, ...] = ()
+
+
+def limit_storm(
+    state: StormState, notices: Sequence[AlertNotice], now: datetime, limits: StormLimits
+) -> tuple[StormState, tuple[AlertNotice, ...]]:
+    """Return what goes out now: the first of a window one by one, the rest as a group.
+
+    The first group goes out with the notices that began the storm, the next one a window later:
+    that there is a storm is known at once, and ten thousand messages are never sent.
+    """
+    window = timedelta(seconds=limits.window_s)
+    # A clock that went back makes nothing older: what lies ahead still counts.
+    recent = [at for at in state.told_at if now - at < window]
+    free = max(0, limits.max_notices - len(recent))
+    single, rest = tuple(notices[:free]), (*state.waiting, *notices[free:])
+    state = replace(state, told_at=(*recent, *(now for _ in single)), waiting=rest)
+    is_due = state.grouped_at is None or now - state.grouped_at >= window
+    if not rest or not is_due:
+        return state, single
+    return replace(state, waiting=(), grouped_at=now), (*single, _group(rest, now))
+
+
+def _group(notices: Sequence[AlertNotice], now: datetime) -> AlertNotice:
+    """Say how many there are of which kind, and show the first of them."""
+    severity = max((each.severity for each in notices), key=_LEVELS.index)
+    kinds = Counter(each.kind.value for each in notices)
+    counted = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
+    first = "; ".join(each.title for each in notices[:_SHOWN])
+    more = f"; and {len(notices) - _SHOWN} more" if len(notices) > _SHOWN else ""
+    ids = tuple(dict.fromkeys(identity for each in notices for identity in each.incidents))
+    return AlertNotice(
+        NoticeKind.GROUPED,
+        severity,
+        f"{severity.value.upper()}: {len(notices)} more alerts at once",
+        f"{counted}: {first}{more}. All of them: tradingbot alerts list.",
+        now,
+        ids[:_LISTED],
+        n_incidents=len(notices),
+    )
