@@ -1,0 +1,1 @@
+"""What the tools of the recovery bring, each alone and in the order of the plan."""

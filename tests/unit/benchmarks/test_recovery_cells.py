@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from tradingbot.domain.errors import ConfigError
+from tradingbot_benchmarks.recovery.cell import (
+    OBSERVED,
+    Cell,
+    CellResult,
+    cell_config,
+    missing_cells,
+    read_results,
+    run_cell,
+)
+from tradingbot_benchmarks.recovery.variants import VARIANTS
+
+
+def result(market: str = "planted", variant: str = "sac", seed: int = 1) -> CellResult:
+    figures = (0.05, 0.02, 0.2, 0.7, 0.4, 90.0, 1.0)
+    return CellResult(market, variant, seed, 1_000, 9.0, 500, "synthetic", *figures)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_variant_keeps_what_the_first_version_trades_by(variant: str) -> None:
+    base, config = (cell_config(Cell("regimes", name, 3)) for name in ("first_version", variant))
+    assert config.task.rules.limits == base.task.rules.limits
+    assert config.task.rules.account == base.task.rules.account
+    assert (config.market, config.symbols, config.splits) == (
+        base.market,
+        base.symbols,
+        base.splits,
+    )
+    assert config.task.cost_rates == base.task.cost_rates
+    assert variant == "first_version" or config.config_hash != base.config_hash
+
+
+def test_cell_has_a_market_of_its_seed_and_observed_bars_none() -> None:
+    one, other = (cell_config(Cell("planted", "sac", seed)) for seed in (1, 2))
+    assert one.market.seed != other.market.seed
+    observed = cell_config(Cell(OBSERVED, "sac", 1), "bars")
+    assert observed.dataset == "bars"
+
+
+def test_unknown_variant_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(ConfigError, match="variant must be a known one"):
+        cell_config(Cell("planted", "saac", 1))
+
+
+def test_cells_of_the_file_are_not_made_again(tmp_path: Path) -> None:
+    path = tmp_path / "cells.jsonl"
+    assert read_results(path) == []
+    path.write_text(json.dumps(asdict(result())) + "\n", encoding="utf-8")
+    done = read_results(path)
+    assert done == [result()]
+    left = missing_cells(["planted"], ["sac", "es"], [1, 2], done)
+    assert [(each.variant, each.seed) for each in left] == [("es", 1), ("sac", 2), ("es", 2)]
+
+
+def test_value_is_the_share_of_the_oracle_or_alpha() -> None:
+    assert result().value == pytest.approx(0.25)
+    without = CellResult(**{**asdict(result()), "oracle_bps": None})
+    assert without.value == pytest.approx(0.02)
+
+
+@pytest.mark.slow
+def test_cell_is_trained_and_judged_on_bars_after_training() -> None:
+    found = run_cell(Cell("planted", "first_version", 1), None, None, share=0.02)
+    assert found.oracle_bps is not None
+    assert found.oracle_bps > 0.0
+    assert 0.0 <= found.entropy <= 1.0
+    assert found.bars > 1_000
