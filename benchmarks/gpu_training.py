@@ -31,10 +31,12 @@ import torch
 from tradingbot.envs.build_world import synthetic_world
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.population import PopulationTask, evaluation_task
+from tradingbot.envs.population.goal_task import GoalTask
 from tradingbot.envs.world import World
 from tradingbot.learning.direct.config import DirectConfig
 from tradingbot.learning.direct.learner import Direct
 from tradingbot.learning.generators import make_generator
+from tradingbot.learning.hindsight_config import HindsightConfig
 from tradingbot.learning.learner import Learner
 from tradingbot.learning.playing import play, score
 from tradingbot.learning.ppo.config import PPOConfig
@@ -42,6 +44,7 @@ from tradingbot.learning.ppo.learner import PPO
 from tradingbot.learning.sac.config import SACConfig
 from tradingbot.learning.sac.learner import SAC
 from tradingbot.learning.schedules import Schedule
+from tradingbot.market.goals import GoalRules
 from tradingbot.market.params import AccountRules, ActionRules, EpisodeRules, SimulatorParams
 from tradingbot.networks.embedding import embed_table
 from tradingbot.networks.encoders.catalogue import build_encoder, encoder_preset
@@ -49,11 +52,13 @@ from tradingbot.networks.encoders.encoder import Encoder
 from tradingbot.networks.head_config import HeadConfig
 from tradingbot.networks.view import EncoderView, TableView, View
 from tradingbot.risk.limits import RiskLimits
+from tradingbot.training.config_files import load_train_config
+from tradingbot.training.reward_tools import build_reward_transform
 
 SEED = 7
 BARS_PER_YEAR = 1764.0
 TOLERANCE = 2e-3  # of weights after a few float32 updates, relative to their size
-GOALS_S = {"embed": 0.15, "ppo": 10.0, "ppo_trainable_encoder": 120.0, "sac": 60.0}
+GOALS_S = {"embed": 0.15, "ppo": 10.0, "ppo_trainable_encoder": 120.0, "sac": 60.0, "sac_all": 90.0}
 RULES = SimulatorParams(
     account=AccountRules(position_loss_frac=float("inf"), portfolio_loss_frac=1.0),
     limits=RiskLimits(max_position_frac=1.0),
@@ -61,6 +66,8 @@ RULES = SimulatorParams(
     episode=EpisodeRules(episode_bars=128, window_bars=1),
 )
 ENV = EnvConfig(rules=RULES, reward="log_growth")
+OBJECTIVES_ENV = EnvConfig(rules=RULES, reward="objectives")
+REPLAY_SIZE, GOAL_REPLAY_BYTES = 200_000, 2_000_000_000
 Result = dict[str, Any]
 
 
@@ -297,6 +304,48 @@ def sac(scale: Scale) -> Result:
         torch.set_float32_matmul_precision("highest")
 
 
+def sac_all(scale: Scale) -> Result:
+    """SAC with every tool that goes with it: curiosity, objectives, shaping; a replay of 200 k.
+
+    Tools have the settings of the preset `recovery_c`. Hindsight learns from what goals pay and
+    takes no other reward: its replay, with goals and episodes, is measured beside.
+    """
+    world, config = market(scale.symbols, scale.bars), load_train_config("recovery_c")
+    task = task_of(world, scale, n_envs=16, env=OBJECTIVES_ENV).showing("size", "total_return")
+    settings = SACConfig(buffer_size=REPLAY_SIZE)
+
+    def make() -> SAC:
+        tools = build_reward_transform(config, task, SEED)
+        return SAC(task, TableView(task.table), settings, seed=SEED, reward_transform=tools)
+
+    torch.set_float32_matmul_precision("high")
+    try:
+        found = timed(make, scale, "sac_all", judge=world)
+    finally:
+        torch.set_float32_matmul_precision("highest")
+    own = {"replay_bytes": make().replay_bytes}
+    free(scale.device)
+    return (
+        found
+        | own
+        | {
+            "hindsight_replay_bytes": hindsight_bytes(scale, world),
+            "replay_size": REPLAY_SIZE,
+            "goal_replay_bytes": GOAL_REPLAY_BYTES,
+        }
+    )
+
+
+def hindsight_bytes(scale: Scale, world: World) -> int:
+    """Return the memory of a replay from which goals are relabelled."""
+    task = task_of(world, scale, n_envs=16).showing("size", "total_return", "drawdown")
+    goals = GoalTask(task, GoalRules(reward="sparse"))
+    head = HeadConfig(hidden=(8,))
+    relabelled = HindsightConfig(strategy="future")
+    config = SACConfig(head, head, buffer_size=REPLAY_SIZE, hindsight=relabelled)
+    return SAC(goals, TableView(goals.table), config, seed=SEED).replay_bytes
+
+
 def direct(scale: Scale) -> Result:
     """Follow the direct gradient through the simulator."""
     world = market(scale.symbols, scale.bars)
@@ -340,6 +389,7 @@ PARTS: Mapping[str, Callable[[Scale], Result]] = {
     "ppo": ppo,
     "ppo_features": ppo_features,
     "sac": sac,
+    "sac_all": sac_all,
     "direct": direct,
     "ppo_trainable_encoder": ppo_trainable_encoder,
     "growth": growth,
@@ -359,11 +409,16 @@ def market(n_symbols: int, n_bars: int) -> World:
 
 
 def task_of(
-    world: World, scale: Scale, n_envs: int, *, compiled: bool | None = None
+    world: World,
+    scale: Scale,
+    n_envs: int,
+    *,
+    compiled: bool | None = None,
+    env: EnvConfig = ENV,
 ) -> PopulationTask:
     """Train on the first 70 % of the bars."""
     task = PopulationTask(
-        world, ENV, n_envs=n_envs, seed=SEED, device=scale.device, compiled=compiled
+        world, env, n_envs=n_envs, seed=SEED, device=scale.device, compiled=compiled
     )
     return task.during(0, int(0.7 * world.n_bars)).showing("size")
 
@@ -427,7 +482,8 @@ def timed(
 def out_of_sample(learner: Learner, world: World, scale: Scale) -> Result:
     """Play the last 30 % of the bars: a fast learner that learned nothing would not do."""
     first = int(0.7 * world.n_bars) + 14
-    task = evaluation_task(world, ENV, first_bar=first, device=scale.device).showing("size")
+    shown = learner.task.private_names  # type: ignore[attr-defined]
+    task = evaluation_task(world, ENV, first_bar=first, device=scale.device).showing(*shown)
     played = play(task, learner.act, task.episode_bars)
     scores = score(played, task.action, bars_per_year=BARS_PER_YEAR)
     names = ("return_bp", "sharpe", "trades_per_1000")
