@@ -35,6 +35,7 @@ ROOMS = {
     "agents": "policies: rules and networks",
     "envs": "environments and tasks",
     "runs": "run folders, checkpoints, ledger",
+    "cluster": "executor and nodes on Ray",
     "supervised": "classifiers out of fold",
     "runtime": "sessions: gate, orders, brokers",
     "evaluation": "backtests, statistics, gates, pages",
@@ -65,6 +66,7 @@ COLUMNS = {
     "learning": 1070.0,
     "serving": 120.0,
     "monitoring": 330.0,
+    "cluster": 1180.0,
 }
 MIDDLE = 530.0
 # (label, file or folder that does it): the way of one bar, and back again.

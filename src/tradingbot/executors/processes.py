@@ -14,18 +14,19 @@ import threading
 import time
 from collections import deque
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from multiprocessing.reduction import ForkingPickler
 
 from tradingbot.domain.checks import CheckedFields, bounded, require
-from tradingbot.domain.errors import UserError
 from tradingbot.executors import worker as messages
 from tradingbot.executors.executor import OpenWork, Outcome, Progress, WorkItem, cancelled
+from tradingbot.executors.jobs import Job, late_outcome, lost_outcome, told_outcome
 from tradingbot.executors.worker import deaf_to_interrupts, serve_items
 
 _ENDING_S = 2.0  # a worker that is asked to end gets so long before it is killed
+_REMEDY = "Use fewer processes or free memory, then run the same command again"
 _CAUSES = {"SIGKILL": " (the system does so when memory is short)"}
 
 
@@ -46,21 +47,13 @@ class WorkerTimes(CheckedFields):
         require(is_long, "silence_s must be 3 heartbeats or more", self)
 
 
-@dataclass(eq=False)
-class _Job:
-    item: WorkItem
-    began_at: float = 0.0
-    losses: list[str] = field(default_factory=list)
-    """Why workers that did it were lost."""
-
-
 class _Worker:
     """A process, and the thread that talks with it so that nothing here blocks on its pipe."""
 
     def __init__(self, open_work: OpenWork, number: int, heartbeat_s: float, heard: _Inbox) -> None:
         context = multiprocessing.get_context("spawn")
         self.number, self._heard = number, heard
-        self.job: _Job | None = None
+        self.job: Job | None = None
         self.heard_at, self.has_spoken = 0.0, False
         self._items: queue.SimpleQueue[WorkItem | None] = queue.SimpleQueue()
         ours, theirs = context.Pipe()
@@ -78,7 +71,7 @@ class _Worker:
         theirs.close()
         threading.Thread(target=self._talk, args=(ours,), daemon=True).start()
 
-    def give(self, job: _Job) -> None:
+    def give(self, job: Job) -> None:
         """Send a job."""
         self.job, job.began_at, self.heard_at = job, time.monotonic(), time.monotonic()
         self._items.put(job.item)
@@ -138,7 +131,7 @@ class ProcessExecutor:
         """
         self._open_work, self._times = open_work, times or WorkerTimes()
         self._heard: _Inbox = queue.SimpleQueue()
-        self._waiting: deque[_Job] = deque()
+        self._waiting: deque[Job] = deque()
         self._finished: deque[Outcome] = deque()
         self._looked_at, self._n_lost = time.monotonic(), 0
         self._workers = [self._start(number) for number in range(count)]
@@ -171,7 +164,7 @@ class ProcessExecutor:
         """
         if any(job.item.name == item.name for job in self._unfinished()):
             raise ValueError(f"item {item.name!r} is unfinished already")
-        self._waiting.append(_Job(item))
+        self._waiting.append(Job(item))
         self._assign()
 
     def wait(self, progress: Progress) -> Outcome:
@@ -204,7 +197,7 @@ class ProcessExecutor:
                 return True
         return False
 
-    def _unfinished(self) -> list[_Job]:
+    def _unfinished(self) -> list[Job]:
         busy = [worker.job for worker in self._workers if worker.job is not None]
         return [*self._waiting, *busy]
 
@@ -229,7 +222,7 @@ class ProcessExecutor:
             self._lose(worker, worker.cause_of_end(), progress)
         elif isinstance(message, messages.Done | messages.Failed):
             worker.job = None
-            self._finished.append(_outcome(job.item, message))
+            self._finished.append(told_outcome(job.item, message))
 
     def _check_times(self, progress: Progress) -> None:
         """Give up workers that are silent, and items that take too long."""
@@ -243,8 +236,8 @@ class ProcessExecutor:
             if paused:  # this process was busy or stopped itself, and has not listened
                 worker.heard_at = now
             limit = self._times.silence_s if worker.has_spoken else self._times.start_s
-            if job.item.timeout_s is not None and now - job.began_at > job.item.timeout_s:
-                self._finished.append(_timed_out(job.item))
+            if job.is_late(now):
+                self._finished.append(late_outcome(job.item))
                 self._replace(worker)
             elif now - worker.heard_at > limit:
                 self._lose(worker, f"its process gave no sign of life for {limit:g} s", progress)
@@ -260,33 +253,9 @@ class ProcessExecutor:
             self._waiting.appendleft(job)
             progress(0, 0, f"{job.item.name} again: {cause}; workers lost: {self.n_lost}")
         else:
-            self._finished.append(_lost(job))
+            self._finished.append(lost_outcome(job, _REMEDY))
 
     def _replace(self, worker: _Worker) -> None:
         worker.job = None
         worker.end(kill=True)
         self._workers[self._workers.index(worker)] = self._start(worker.number)
-
-
-def _outcome(item: WorkItem, message: messages.Done | messages.Failed) -> Outcome:
-    if isinstance(message, messages.Done):
-        return Outcome(item, message.value)
-    if message.is_users:
-        return Outcome(item, error=UserError(message.text.rstrip(".")))
-    return Outcome(item, error=RuntimeError(f"{item.name}: {message.text}"))
-
-
-def _lost(job: _Job) -> Outcome:
-    return Outcome(
-        job.item,
-        error=UserError(
-            f"{job.item.name} must be done to its end",
-            was="; again: ".join(job.losses),
-            remedy="Use fewer processes or free memory, then run the same command again",
-        ),
-    )
-
-
-def _timed_out(item: WorkItem) -> Outcome:
-    rule = f"{item.name} must be done in {item.timeout_s:g} s"
-    return Outcome(item, error=UserError(rule, was="not finished", remedy="Allow it more time"))

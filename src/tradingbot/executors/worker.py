@@ -13,7 +13,7 @@ from multiprocessing.reduction import ForkingPickler
 from typing import Any, NamedTuple
 
 from tradingbot.domain.errors import UserError
-from tradingbot.executors.executor import OpenWork, Work
+from tradingbot.executors.executor import OpenWork, Progress, Work
 
 _SECONDS_BETWEEN_REPORTS = 0.2
 
@@ -68,7 +68,7 @@ def serve_items(pipe: Connection, heartbeat_s: float) -> None:
         while True:
             payload = pipe.recv()
             with _heartbeat(voice, heartbeat_s):
-                answer, work = _do(open_work, work, payload, voice)
+                answer, work = do_item(open_work, work, payload, voice.report)
             try:
                 voice.tell(answer)
             except OSError:
@@ -77,12 +77,13 @@ def serve_items(pipe: Connection, heartbeat_s: float) -> None:
                 voice.tell(Failed(traceback.format_exc(), is_users=False))
 
 
-def _do(
-    open_work: OpenWork, work: Work | None, payload: Any, voice: _Voice
+def do_item(
+    open_work: OpenWork, work: Work | None, payload: Any, report: Progress
 ) -> tuple[Done | Failed, Work | None]:
+    """Do an item by work that is opened where it is not; return what to tell, and the work."""
     try:
         work = work or open_work()
-        return Done(work(payload, voice.report)), work
+        return Done(work(payload, report)), work
     except UserError as e:
         return Failed(str(e), is_users=True), work
     except Exception:

@@ -1,0 +1,296 @@
+"""The executor of a cluster: workers on many nodes; what dies, stops or leaves is made up for.
+
+Every worker is placed on a node of which the driver knows that it computes with the same code; a
+node that joins later is used, one that has other code is refused. An item whose worker is lost is
+done again. When the head is lost the driver lets go, waits for it to be back, and goes on: what an
+executor knows is in the driver alone, and items are harmless to repeat.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, deque
+from typing import Any
+
+from tradingbot.cluster.code_version import code_version
+from tradingbot.cluster.connection import ClusterAddress, connect, head_answers, is_connected
+from tradingbot.cluster.remote_worker import RemoteWorker, Said, alive_nodes
+from tradingbot.cluster.times import ClusterTimes
+from tradingbot.domain.errors import ConfigError
+from tradingbot.executors.executor import OpenWork, Outcome, Progress, WorkItem, cancelled
+from tradingbot.executors.jobs import Job, late_outcome, lost_outcome, told_outcome
+from tradingbot.executors.worker import Done, Failed
+
+_LOOK_S = 2.0
+"""Between looks at which nodes there are."""
+_REMEDY = "Look at its node's memory and at `tradingbot cluster status`, then run the command again"
+
+
+class RayExecutor:
+    """Workers on the nodes of a cluster; use as a context, at the end of which they are gone."""
+
+    def __init__(
+        self,
+        open_work: OpenWork,
+        count: int | None = None,
+        *,
+        address: ClusterAddress,
+        times: ClusterTimes | None = None,
+    ) -> None:
+        """Connect, unless this process is connected, and start workers where CPUs are.
+
+        Args:
+            open_work: Called once by each worker, with its first item; what is large in it comes
+                to a node once.
+            count: Workers at most; None: one for each CPU of the cluster.
+            address: Of the cluster.
+            times: How long is waited.
+
+        Raises:
+            MissingExtraError: If Ray is not installed.
+            ConfigError: If the cluster does not answer.
+        """
+        self.refused: dict[str, str] = {}
+        """Node → why it does nothing."""
+        self._open_work, self._count, self._address = open_work, count, address
+        self._times = times or ClusterTimes()
+        self._waiting: deque[Job] = deque()
+        self._finished: deque[Outcome] = deque()
+        self._workers: list[RemoteWorker] = []
+        self._n_lost = 0
+        self._connect()
+
+    def __enter__(self) -> RayExecutor:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for worker in self._workers:
+            worker.end()
+        self._workers.clear()
+        self._disconnect()
+
+    @property
+    def n_free(self) -> int:
+        """How many workers, those that are starting included, have nothing to do."""
+        idle = sum(worker.job is None for worker in self._workers)
+        return max(idle - len(self._waiting), 0 if self._unfinished() else 1)
+
+    @property
+    def n_lost(self) -> int:
+        """How many workers died, fell silent or left with their node while they did an item."""
+        return self._n_lost
+
+    @property
+    def workers(self) -> list[RemoteWorker]:
+        """Those that live now, as far as is known."""
+        return list(self._workers)
+
+    def submit(self, item: WorkItem) -> None:
+        """Take an item; the first worker that is free does it.
+
+        Raises:
+            ValueError: If an unfinished item has this name.
+        """
+        if any(job.item.name == item.name for job in self._unfinished()):
+            raise ValueError(f"item {item.name!r} is unfinished already")
+        self._waiting.append(Job(item))
+        self._assign()
+
+    def wait(self, progress: Progress) -> Outcome:
+        """Return the next outcome; workers that are lost meanwhile are replaced, told and counted.
+
+        Raises:
+            RuntimeError: If no item is unfinished.
+            ConfigError: If no node may work, or the head is gone for too long.
+        """
+        while not self._finished:
+            if not self._unfinished():
+                raise RuntimeError("no item is unfinished")
+            self._assign()
+            self._listen(progress)
+            if time.monotonic() - self._looked_at >= min(_LOOK_S, self._times.heartbeat_s):
+                self._look(progress)
+        return self._finished.popleft()
+
+    def cancel(self, name: str) -> bool:
+        """Give an item up; a worker that does it is ended."""
+        for job in self._waiting:
+            if job.item.name == name:
+                self._waiting.remove(job)
+                self._finished.append(cancelled(job.item))
+                return True
+        for worker in self._workers:
+            if worker.job is not None and worker.job.item.name == name:
+                self._finished.append(cancelled(worker.job.item))
+                self._end(worker)
+                return True
+        return False
+
+    def _unfinished(self) -> list[Job]:
+        busy = [worker.job for worker in self._workers if worker.job is not None]
+        return [*self._waiting, *busy]
+
+    def _connect(self) -> None:
+        self._is_own = not is_connected()
+        if self._is_own:
+            connect(self._address)
+        import ray
+
+        self._opening: Any = ray.put(self._open_work)
+        self._looked_at = self._had_worker_at = time.monotonic()
+        self._start_workers()
+
+    def _disconnect(self) -> None:
+        import ray
+
+        self._opening = None
+        if self._is_own:
+            ray.shutdown()
+
+    def _start_workers(self) -> None:
+        """Start workers on nodes that have CPUs to spare, the emptiest first."""
+        nodes = [node for node in alive_nodes() if node.id not in self.refused]
+        counts = Counter(worker.node.id for worker in self._workers)
+        places = [(place, node) for node in nodes for place in range(counts[node.id], node.cpus)]
+        wanted = len(places) if self._count is None else self._count - len(self._workers)
+        for _, node in sorted(places, key=lambda each: each[0])[: max(wanted, 0)]:
+            self._workers.append(RemoteWorker(node))
+
+    def _assign(self) -> None:
+        for worker in self._workers:
+            if worker.is_free and self._waiting:
+                worker.give(self._waiting.popleft(), self._opening)
+
+    def _listen(self, progress: Progress) -> None:
+        """Wait for a heartbeat at most, and hear what is there."""
+        import ray
+
+        for worker in self._workers:
+            worker.ask_for_pulse(self._times.heartbeat_s)
+        awaited = {
+            ref: (each, said) for each in self._workers for said, ref in each.awaited.items()
+        }
+        if not awaited:
+            time.sleep(self._times.heartbeat_s)
+            return
+        there, _ = ray.wait(list(awaited), timeout=self._times.heartbeat_s)
+        for ref in there:
+            worker, said = awaited[ref]
+            try:
+                self._hear(worker, said, worker.hear(said), progress)
+            except ray.exceptions.RayTaskError as e:
+                self._hear(worker, said, Failed(str(e), is_users=False), progress)
+            except ray.exceptions.RayError as e:
+                self._lose(worker, _cause(e), progress)
+
+    def _hear(self, worker: RemoteWorker, said: Said, message: Any, progress: Progress) -> None:
+        if said == "greeting":
+            self._welcome(worker, message, progress)
+        elif said == "pulse":
+            if isinstance(message, tuple) and not isinstance(message, Failed):
+                progress(*message)
+        elif worker.job is not None:
+            assert isinstance(message, Done | Failed)
+            self._finished.append(told_outcome(worker.job.item, message))
+            worker.job = None
+
+    def _welcome(self, worker: RemoteWorker, greeting: Any, progress: Progress) -> None:
+        """Let a worker work, or refuse its node."""
+        if isinstance(greeting, Failed):  # its code does not even have the room
+            differences = greeting.text.strip().splitlines()[-1]
+        else:
+            differences = greeting.code.differences(code_version())
+            worker.greeting = greeting
+        if differences:
+            self.refused[worker.node.id] = f"node {worker.node}: {differences}"
+            progress(0, 0, f"refused: {self.refused[worker.node.id]}")
+            self._end(worker)
+
+    def _look(self, progress: Progress) -> None:
+        """Give up workers that are silent and items that take too long; see who has joined."""
+        now = time.monotonic()
+        paused = now - self._looked_at > self._times.silence_s / 2.0
+        self._looked_at = now
+        for worker in list(self._workers):
+            if paused:  # this process was busy or stopped itself, and has not listened
+                worker.heard_at = now
+            limit = self._times.start_s if worker.greeting is None else self._times.silence_s
+            if worker.job is not None and worker.job.is_late(now):
+                self._finished.append(late_outcome(worker.job.item))
+                self._end(worker)
+            elif (worker.job or worker.greeting is None) and now - worker.heard_at > limit:
+                self._lose(worker, f"its process gave no sign of life for {limit:g} s", progress)
+        if not head_answers(self._address):
+            self._return_to_head(progress)
+        self._start_workers()
+        self._require_workers(now)
+
+    def _require_workers(self, now: float) -> None:
+        if self._workers:
+            self._had_worker_at = now
+        elif self.refused:
+            raise ConfigError(
+                "a node must have the code of the driver",
+                was="; ".join(self.refused.values()),
+                remedy="Install the same sources and packages on it, and start it again",
+            )
+        elif now - self._had_worker_at > self._times.start_s:
+            raise ConfigError(
+                "a cluster must have a node with a free CPU",
+                was=f"none for {self._times.start_s:g} s",
+                where=self._address.head,
+                remedy="Add one: tradingbot cluster start --address HOST:PORT",
+            )
+
+    def _lose(self, worker: RemoteWorker, cause: str, progress: Progress) -> None:
+        """End a worker; do its item again, or report it where that was tried often enough."""
+        job = worker.job
+        self._end(worker)
+        if job is None:
+            return
+        job.losses.append(f"{cause}, on node {worker.node}")
+        self._n_lost += 1
+        if len(job.losses) <= self._times.most_losses:
+            self._waiting.appendleft(job)
+            progress(0, 0, f"{job.item.name} again: {cause}; workers lost: {self.n_lost}")
+        else:
+            self._finished.append(lost_outcome(job, _REMEDY))
+
+    def _end(self, worker: RemoteWorker) -> None:
+        if worker in self._workers:
+            self._workers.remove(worker)
+        worker.end(by_force=True)
+
+    def _return_to_head(self, progress: Progress) -> None:
+        """Let go of a head that is gone, wait for it, and begin again what was under way."""
+        progress(0, 0, f"the head {self._address.head} is gone; waiting for it")
+        under_way = [worker.job for worker in self._workers if worker.job is not None]
+        self._n_lost += len(under_way)
+        self._waiting.extendleft(reversed(under_way))
+        self._workers.clear()
+        self.refused.clear()
+        self._is_own = True
+        self._disconnect()
+        until = time.monotonic() + self._times.head_s
+        while True:
+            if head_answers(self._address):
+                try:
+                    return self._connect()
+                except ConfigError:  # it is starting
+                    pass
+            if time.monotonic() > until:
+                raise ConfigError(
+                    "the head of the cluster must be there",
+                    was=f"gone for {self._times.head_s:g} s",
+                    where=self._address.head,
+                    remedy="Start it again, then run the same command: what is finished is kept",
+                )
+            time.sleep(self._times.heartbeat_s)
+
+
+def _cause(error: Exception) -> str:
+    import ray
+
+    if isinstance(error, ray.exceptions.RayActorError):
+        return "its process died or its node left"
+    return f"Ray says {type(error).__name__}"

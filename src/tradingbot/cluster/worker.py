@@ -1,0 +1,76 @@
+"""What lives in a worker of a cluster: a class that Ray makes an actor of."""
+
+from __future__ import annotations
+
+import os
+import signal
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tradingbot.cluster.code_version import CodeVersion, code_version
+from tradingbot.executors.executor import OpenWork, Work
+from tradingbot.executors.worker import Done, Failed, ProgressReport, do_item
+
+
+class Greeting(NamedTuple):
+    """The first that is heard of a worker."""
+
+    process: int
+    begun: int
+    """When the process began, in the kernel's ticks: its number may be another's by now."""
+    code: CodeVersion
+
+
+class ClusterWorker:
+    """Does items one at a time and answers meanwhile that it lives; Ray gives it two threads."""
+
+    def __init__(self) -> None:
+        """Open nothing yet: whether this node may work is decided by its greeting."""
+        self._open_work: OpenWork | None = None
+        self._work: Work | None = None
+        self._told: ProgressReport | None = None
+
+    def greet(self) -> Greeting:
+        """Say what this worker is."""
+        number = os.getpid()
+        return Greeting(number, begun_at(number), code_version())
+
+    def do(self, opening: list[Any], payload: Any) -> Done | Failed:
+        """Do an item.
+
+        Args:
+            opening: How work is opened, as a reference to the cluster's store: what is large in it
+                comes to a node once.
+            payload: Of the item.
+        """
+        import ray
+
+        if self._open_work is None:
+            self._open_work = ray.get(opening[0])
+        self._told = None
+        answer, self._work = do_item(self._open_work, self._work, payload, self._report)
+        return answer
+
+    def pulse(self) -> ProgressReport | None:
+        """Answer, and say how far the item is."""
+        return self._told
+
+    def _report(self, finished: int, total: int, label: str) -> None:
+        self._told = ProgressReport(finished, total, label)
+
+
+def begun_at(process: int) -> int:
+    """Return when a process began, in ticks since the machine did; -1 where there is none."""
+    with suppress(OSError):
+        # The name in brackets may hold anything; what follows it is numbers.
+        text = Path(f"/proc/{process}/stat").read_text(encoding="ascii", errors="replace")
+        return int(text.rpartition(")")[2].split()[19])
+    return -1
+
+
+def end_process(process: int, begun: int) -> None:
+    """Kill a process of this machine that does not listen, if it is still the same."""
+    if begun_at(process) == begun >= 0:
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
