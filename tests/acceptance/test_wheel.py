@@ -55,7 +55,8 @@ assert not {{{root!r} + "/src", {root!r} + "/benchmarks"}} & set(sys.path), sys.
 for kind in ("training", "evaluation", "gates"):
     assert list(preset_folder(kind).glob("*.yaml")), kind
 templates = files("tradingbot.evaluation") / "templates"
-assert all((templates / name).is_file() for name in ("page.html", "page.css", "page.js"))
+pages = ("page.html", "page.css", "chart.css", "page.js")
+assert all((templates / name).is_file() for name in pages)
 assert (files("tradingbot") / "py.typed").is_file()
 assert load_real_facts()
 bars = tb.generate_bars("noise", symbols=["SPY"], timeframe="1d")

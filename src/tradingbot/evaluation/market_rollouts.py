@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from tradingbot.agents import RULES, Policy
-from tradingbot.data.calendar import TradingCalendar
+from tradingbot.data.calendar import TradingCalendar, time_zone_of
 from tradingbot.data.manifest import Provenance
 from tradingbot.data.sources.source import Progress, ignore_progress
 from tradingbot.data.sources.synthetic import SyntheticSource, regenerate
@@ -53,6 +53,8 @@ class RolloutMarket:
     """Returns the same bars as classifiers see them; None where bars were cut off."""
     dataset_sha256: str | None = None
     """Of a stored dataset, as its panel names it."""
+    time_zone: str = "UTC"
+    """Of the exchange."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,7 +167,8 @@ def market_of_source(source: SyntheticSource, *, prices_alone: bool = False) -> 
         synthetic=True,
     )
     per_year = _bars_per_year(world, provenance)
-    return RolloutMarket(world, market, per_year, with_features, partial(generated_table, market))
+    zone, table = time_zone_of(provenance.calendar), partial(generated_table, market)
+    return RolloutMarket(world, market, per_year, with_features, table, time_zone=zone)
 
 
 def generated_table(market: SyntheticMarket) -> ModelTable:
@@ -269,7 +272,8 @@ def _stored_market(
     world: World, provenance: Provenance, scaled: Callable[[], World] | None = None
 ) -> RolloutMarket:
     market = regenerate(provenance) if provenance.has_latent_state else None
-    return RolloutMarket(world, market, _bars_per_year(world, provenance), scaled)
+    per_year, zone = _bars_per_year(world, provenance), time_zone_of(provenance.calendar)
+    return RolloutMarket(world, market, per_year, scaled, time_zone=zone)
 
 
 def _bars_per_year(world: World, provenance: Provenance) -> float:

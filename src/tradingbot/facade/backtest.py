@@ -187,6 +187,7 @@ def backtest(  # noqa: PLR0913 - what identifies a backtest, by name
         for name, each in zip(_unique([_name_of(each) for each in policies]), asked, strict=True)
     ]
     market = factor_before(world, world.closed_at[period.start], factor)
+    played = [replace(each, time_zone=data.time_zone) for each in played]
     first, *others = [BacktestResult(each, figures_of(each, market)) for each in played]
     return replace(first, against=tuple(others))
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tradingbot.configuration.pipeline import PipelineConfig, SplitsConfig
+from tradingbot.data.calendar import time_zone_of
 from tradingbot.domain.errors import DataError, UncertifiedPanelError
 from tradingbot.domain.feature_set import FeatureSet
 from tradingbot.envs.build_world import world_from_panel
@@ -29,6 +30,8 @@ class TradedData:
     with_features: Callable[[], World]
     """Returns the same bars with every feature."""
     bars_per_year: float
+    time_zone: str = "UTC"
+    """Of the exchange; UTC where no calendar is known."""
 
 
 def as_world(data: Bars | Panel | World | str | Path | Any) -> World:
@@ -59,7 +62,8 @@ def as_traded(data: Bars | Panel | World | str | Path | Any) -> TradedData:
         world = as_world(data)
         return TradedData(world, lambda: world, bars_per_year_of(world))
     bars = as_bars(data)
-    return TradedData(bars.prices, lambda: bars.world, bars.bars_per_year)
+    zone = time_zone_of(bars.dataset.manifest.provenance.calendar)
+    return TradedData(bars.prices, lambda: bars.world, bars.bars_per_year, zone)
 
 
 def bars_per_year_of(world: World) -> float:

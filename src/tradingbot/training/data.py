@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tradingbot.data.calendar import TradingCalendar
+from tradingbot.data.calendar import TradingCalendar, time_zone_of
 from tradingbot.data.factor import (
     EQUAL_WEIGHT,
     MarketFactor,
@@ -71,6 +71,8 @@ class TrainingData:
     """Statistics of the scaler; empty where the market was generated in memory."""
     factor_name: str = EQUAL_WEIGHT
     """What stands for the market: `equal_weight`, `none`, or a symbol of the data."""
+    time_zone: str = "UTC"
+    """Of the exchange."""
 
     @cached_property
     def factor(self) -> MarketFactor:
@@ -172,7 +174,9 @@ def _stored(config: TrainConfig, name: str, workspace: Path) -> TrainingData:
     )
     market = regenerate(provenance) if provenance.has_latent_state else None
     per_year = _bars_per_year(world, provenance)
-    return TrainingData(world, whole, split, market, per_year, identity, normaliser)
+    zone = time_zone_of(provenance.calendar)
+    found = TrainingData(world, whole, split, market, per_year, identity, normaliser)
+    return replace(found, time_zone=zone)
 
 
 def _generated(config: TrainConfig, workspace: Path) -> TrainingData:
@@ -234,7 +238,8 @@ def data_of_world(
     )
     data = TrainingData(world, whole, split, None, _bars_per_year(world, provenance), identity)
     require_factor(config.validation.factor, whole.symbols)
-    return replace(data, factor_name=config.validation.factor)
+    zone = time_zone_of(provenance.calendar)
+    return replace(data, factor_name=config.validation.factor, time_zone=zone)
 
 
 def _joined(

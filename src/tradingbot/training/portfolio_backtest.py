@@ -99,6 +99,7 @@ def pool_accounts(played: Backtest) -> Backtest:
         trades=replace(played.trades, symbol=np.zeros_like(played.trades.symbol)),
         account=AccountTotals._make(part.sum(keepdims=True) for part in played.account),
         held=played.held or played.symbols,
+        close=None,
     )
 
 

@@ -166,6 +166,21 @@ def test_dossier_of_format_5_is_read_and_judged_by_its_net_return(tmp_path: Path
     assert "<html" in render_dossier(dossier, write_memo(dossier, load_gates()))
 
 
+def test_dossier_of_format_9_is_read_as_one_without_a_tear_sheet(tmp_path: Path) -> None:
+    content = to_plain(example_dossier())
+    del content["tear_sheet"]
+
+    dossier = read_dossier(run_with(tmp_path / "a", json.dumps({**content, "format": 9})))
+
+    assert dossier.format == DOSSIER_FORMAT
+    assert dossier.tear_sheet is None
+    page = render_dossier(dossier, example_memo())
+    assert "Left out: this dossier was made before there were any." in page
+    assert "What became of 1" in page
+    with pytest.raises(DataError, match="tear_sheet"):
+        read_dossier(run_with(tmp_path / "b", json.dumps({**content, "format": DOSSIER_FORMAT})))
+
+
 def test_policies_of_older_dossiers_have_the_names_of_today(tmp_path: Path) -> None:
     assert "equal weight, held" in STORED.read_text()
 

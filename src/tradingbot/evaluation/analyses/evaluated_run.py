@@ -86,7 +86,7 @@ class EvaluatedRun:
     ) -> tuple[Backtest, ...]:
         """Backtest policies on the run's symbols and bars, under its rules or others."""
         bars = self.bars(part)
-        return backtest_all(
+        played = backtest_all(
             self.data.world,
             env or self.env,
             policies,
@@ -94,6 +94,7 @@ class EvaluatedRun:
             bars=bars,
             progress=progress,
         )
+        return tuple(replace(each, time_zone=self.data.time_zone) for each in played)
 
     def backtest_hold(
         self, part: Part | IndexRange, *, costs: CostProfile | None = None

@@ -33,6 +33,8 @@ from tradingbot.evaluation.performance.record import (
     PartPerformance,
     PolicyKind,
 )
+from tradingbot.evaluation.performance.tear_sheet.measure import Reference, tear_sheet_of
+from tradingbot.evaluation.performance.tear_sheet.record import TearSheet
 from tradingbot.evaluation.statistics import bootstrap, superior
 from tradingbot.supervised.model_names import split_models
 from tradingbot.training.data import REFERENCE_INDEX
@@ -77,6 +79,8 @@ class Performance:
     parts: tuple[PartPerformance, ...]
     test_series: tuple[Series, ...]
     """Of the policies of the test part, in their order."""
+    tear_sheet: TearSheet
+    """Of the agents on the test part."""
 
     def series(self, policy: str) -> Series:
         """Return the returns of a policy."""
@@ -129,7 +133,11 @@ def measure_performance(inputs: AnalysisInputs, settings: PerformanceSettings) -
         )
         for each in last
     )
-    return Performance(tuple(figures), series)
+    name = figures[-1].reference
+    market = next(each.backtest for each in last if each.backtest.policy == name)
+    against = Reference(name, market.portfolio_returns)
+    sheet = tear_sheet_of(last[0].backtest, against)
+    return Performance(tuple(figures), series, sheet)
 
 
 def _alpha_of(played: Backtest, subject: EvaluatedRun) -> tuple[float, ...]:

@@ -207,6 +207,11 @@ class Backtest:
     account: AccountTotals
     held: tuple[str, ...] = ()
     """Symbols of `exposure`, where one account holds several; else those of the accounts."""
+    close: FloatArray | None = None
+    """(S + 1, N) price of each symbol at those closes, the last one known, NaN before the first;
+    None where one account holds several."""
+    time_zone: str = "UTC"
+    """Of the exchange, for hours and weekdays."""
 
     @property
     def n_bars(self) -> int:

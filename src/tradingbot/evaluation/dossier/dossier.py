@@ -10,8 +10,9 @@ from tradingbot.evaluation.dossier.rewards import RewardAnalysis
 from tradingbot.evaluation.dossier.robustness import Regimes, Sensitivity, Stress, WalkForward
 from tradingbot.evaluation.dossier.training_facts import TrainingFacts
 from tradingbot.evaluation.performance.record import PartPerformance
+from tradingbot.evaluation.performance.tear_sheet.record import TearSheet
 
-DOSSIER_FORMAT = 9
+DOSSIER_FORMAT = 10
 """Of `dossier.json`; `version_1` reads those before."""
 
 
@@ -68,6 +69,8 @@ class Dossier:
     rewards: RewardAnalysis | None = None
     placebos: Placebos | None = None
     training: TrainingFacts | None = None
+    tear_sheet: TearSheet | None = None
+    """Of the agents on the test part; None in files before format 10."""
     left_out: tuple[tuple[str, str], ...] = ()
     """Analysis → why it was not made."""
     workers_lost: int = 0

@@ -1,4 +1,4 @@
-"""Reads `dossier.json` of format 1, which had no format number, and of formats 2 to 7.
+"""Reads `dossier.json` of format 1, which had no format number, and of formats 2 to 9.
 
 There the net return of the agents had a second interval, by Newey and West's error, beside the one
 of the stationary bootstrap. The latter is the interval of a policy; the former is dropped. Agents
@@ -7,7 +7,8 @@ how each auxiliary task did; before format 4 the policy had no maps over two inp
 rewards were not analysed; before format 5 stages of a curriculum were not told; before format 6 net
 returns were not taken apart, and statistics judged the portfolio's net return; before format 7
 break-even costs, regimes and placebos judged the net return; before format 8 nothing told of the
-use of options, nor of the Sharpe ratio of alpha; before format 9 no actions were drawn.
+use of options, nor of the Sharpe ratio of alpha; before format 9 no actions were drawn; before
+format 10 there was no tear sheet.
 """
 
 from __future__ import annotations
@@ -62,7 +63,13 @@ def upgraded(values: Any) -> Any:
     """Return the content of a dossier as this version has it; anything else as it is."""
     if not isinstance(values, dict) or values.get("format", 1) not in range(1, DOSSIER_FORMAT):
         return values
-    upgrade = {"rewards": None, "workers_lost": 0, **values, "format": DOSSIER_FORMAT}
+    upgrade = {
+        "rewards": None,
+        "workers_lost": 0,
+        "tear_sheet": None,
+        **values,
+        "format": DOSSIER_FORMAT,
+    }
     for part, added in _ADDED.items():
         if isinstance(values.get(part), dict):
             upgrade[part] = added | values[part]

@@ -58,6 +58,7 @@ def assemble_dossier(
         health=made["health"],
         leak_check=made["leak_check"],
         training=gather_training_facts(subject),
+        tear_sheet=made["performance"].tear_sheet,
         left_out=tuple(left_out),
         workers_lost=workers_lost,
         **optional,

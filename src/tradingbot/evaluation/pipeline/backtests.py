@@ -189,7 +189,7 @@ def backtest_named(
                     bars=bars,
                     progress=progress,
                 )
-            found.append(played)
+            found.append(replace(played, time_zone=place.time_zone))
             accesses.append(access)
     _require_same_bars(found)
     counted = tuple(access for access in accesses if access is not None)

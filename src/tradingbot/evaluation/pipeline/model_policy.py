@@ -111,6 +111,7 @@ def market_of_data(data: TrainingData, config: TrainConfig, workspace: Path) -> 
         data.bars_per_year,
         table=lambda: open_source(config, workspace).table,
         dataset_sha256=data_key(data.identity),
+        time_zone=data.time_zone,
     )
 
 

@@ -8,9 +8,9 @@ from functools import partial
 import numpy as np
 
 from tradingbot import __version__
-from tradingbot.domain.denial import ExitReason
 from tradingbot.evaluation.backtest import Backtest
 from tradingbot.evaluation.metrics.returns import drawdown_of
+from tradingbot.evaluation.performance.measure import day_ends
 from tradingbot.evaluation.performance.record import PolicyPerformance
 from tradingbot.evaluation.performance.table import (
     PERFORMANCE_COLUMNS,
@@ -18,21 +18,27 @@ from tradingbot.evaluation.performance.table import (
     performance_columns,
     performance_row,
 )
+from tradingbot.evaluation.performance.tear_sheet.measure import Reference, tear_sheet_of
+from tradingbot.evaluation.performance.tear_sheet.trades import ending_of, minute_of
 from tradingbot.evaluation.report.blocks import Block, Section
-from tradingbot.evaluation.report.chart import full_chart
+from tradingbot.evaluation.report.chart import Chart, full_chart
+from tradingbot.evaluation.report.first_screen import equity_picture, lead_figures
+from tradingbot.evaluation.report.numbers import percent
 from tradingbot.evaluation.report.page import Page, render_page
 from tradingbot.evaluation.report.svg.drawing import Drawing
 from tradingbot.evaluation.report.svg.lines import LineSeries, time_chart
 from tradingbot.evaluation.report.svg.scale import Axis
 from tradingbot.evaluation.report.table import Table, table_of
+from tradingbot.evaluation.report.tear_sheet.sections import tear_sheet_sections
 
 TRADE_COLUMNS = (
     *("policy", "symbol", "entry time, UTC", "exit time, UTC", "bars", "units"),
     *("entry", "exit", "fees", "P&L", "ended by"),
 )
+HOLDING = "buy_and_hold"
 _TRADES_SHOWN = 20
 _STYLES = {
-    "buy_and_hold": "held",
+    HOLDING: "held",
     "random": "index",
     "oracle": "oracle",
     "omniscient": "oracle",
@@ -48,6 +54,9 @@ def render_backtests(
         played: Policies over the period.
         performance: Figures of each.
         terms: Data, costs and delay in words.
+
+    Raises:
+        MissingExtraError: If what draws pages is not installed.
     """
     first, synthetic = played[0], any(each.synthetic for each in played)
     warning = (
@@ -55,31 +64,8 @@ def render_backtests(
         if synthetic
         else "Observed bars, simulated trading; past prices promise nothing. Data:"
     )
-    trades = sum(len(each.trades) for each in played)
-    table = trade_table(
-        [
-            _trade_row(each, at)
-            for each in played
-            for at in range(len(each.trades))[-_TRADES_SHOWN:]
-        ],
-        f"The last {_TRADES_SHOWN} trades of each policy, of {trades:,} in all",
-    )
-    places = performance_columns(performance, len(PERFORMANCE_COLUMNS))[1:]
-    rows = [
-        [policy_words(each.policy), *(performance_row(each)[place] for place in places)]
-        for each in performance
-    ]
-    columns = ["policy", *(PERFORMANCE_COLUMNS[place] for place in places)]
-    figures = table_of(columns, rows, PERFORMANCE_NOTE, words=("policy",))
-    sections = [
-        Section(
-            "performance",
-            "Performance",
-            "Net of costs; decisions at the close are filled at the next open.",
-            [figures, *equity_charts(played, first.policy)],
-        ),
-        Section("trades", "Trades", f"{trades:,} trades in all, rebuilt from fills.", [table]),
-    ]
+    sheet = tear_sheet_of(first, _reference(played))
+    scope = f"{first.label}, after costs"
     names = ", ".join(policy_words(each.policy) for each in played)
     return render_page(
         Page(
@@ -88,11 +74,85 @@ def render_backtests(
             kicker=("Backtest on", first.label, f" · {len(first.symbols)} symbols"),
             headline=f"{names}, {first.first_day} … {first.last_day}",
             is_synthetic=synthetic,
+            facts=_facts(first),
+            lead_figures=lead_figures(performance[0], first.bars_per_year),
+            picture=_picture(played, performance[0]),
             scope=f"{warning} {terms}",
-            sections=sections,
+            sections=[
+                _performance_section(played, performance),
+                *tear_sheet_sections(sheet, scope),
+                *_others_section(played[1:]),
+            ],
             footer=f"tradingbot {__version__}",
         )
     )
+
+
+def _reference(played: Sequence[Backtest]) -> Reference | None:
+    """Return buying and holding where it was played beside the first policy."""
+    found = next((each for each in played[1:] if each.policy == HOLDING), None)
+    if found is None:
+        return None
+    return Reference(policy_words(HOLDING), found.portfolio_returns)
+
+
+def _facts(first: Backtest) -> list[tuple[str, str]]:
+    days = f"{first.first_day} … {first.last_day}, {first.n_bars:,} bars"
+    kind = "synthetic" if first.synthetic else "observed bars"
+    cost = f"{1e4 * first.costs.one_way_frac:.1f} bp of each fill"
+    delay = f", decisions wait {first.delay_bars} bars" if first.delay_bars else ""
+    return [
+        ("What was tested", policy_words(first.policy)),
+        ("Data", f"{kind}: {len(first.symbols)} symbols, one account each"),
+        ("Period", days),
+        ("Costs", f"{cost}{delay}"),
+    ]
+
+
+def _picture(played: Sequence[Backtest], figures: PolicyPerformance) -> Chart:
+    places = day_ends(played[0])
+    lines = [
+        LineSeries(
+            policy_words(each.policy),
+            tuple(each.portfolio[places].tolist()),
+            "agents" if each is played[0] else _STYLES.get(each.policy, "other"),
+        )
+        for each in played
+    ]
+    days = tuple(str(day) for day in played[0].days()[places])
+    caption = (
+        f"All accounts together, after costs: {percent(figures.total_return_frac, signed=True)}, "
+        f"deepest fall {percent(figures.max_drawdown_frac)}."
+    )
+    return equity_picture(days, lines, "What became of 1", caption)
+
+
+def _performance_section(
+    played: Sequence[Backtest], performance: Sequence[PolicyPerformance]
+) -> Section:
+    places = performance_columns(performance, len(PERFORMANCE_COLUMNS))[1:]
+    rows = [
+        [policy_words(each.policy), *(performance_row(each)[place] for place in places)]
+        for each in performance
+    ]
+    columns = ["policy", *(PERFORMANCE_COLUMNS[place] for place in places)]
+    figures = table_of(columns, rows, PERFORMANCE_NOTE, words=("policy",))
+    finding = "Net of costs; decisions at the close are filled at the next open."
+    blocks = [figures, *equity_charts(played, played[0].policy)]
+    return Section("performance", "Performance", finding, blocks)
+
+
+def _others_section(others: Sequence[Backtest]) -> list[Section]:
+    """List the last trades of the policies that the first one is compared with."""
+    trades = sum(len(each.trades) for each in others)
+    if not trades:
+        return []
+    rows = [
+        _trade_row(each, at) for each in others for at in range(len(each.trades))[-_TRADES_SHOWN:]
+    ]
+    line = f"The last {_TRADES_SHOWN} trades of each, of {trades:,} in all"
+    finding = f"{trades:,} trades of the policies beside it, rebuilt from fills."
+    return [Section("others", "Trades of the others", finding, [trade_table(rows, line)])]
 
 
 def equity_charts(played: Sequence[Backtest], main: str) -> list[Block]:
@@ -150,19 +210,9 @@ def _trade_row(played: Backtest, at: int) -> list[str | float]:
     return [
         policy_words(played.policy),
         played.symbols[trades.symbol[at]],
-        *(_minute(stamps[at]) for stamps in (trades.entered_at, trades.exited_at)),
+        *(minute_of(stamps[at]) for stamps in (trades.entered_at, trades.exited_at)),
         f"{trades.bars[at]:,}",
         *(f"{amount[at]:,.2f}" for amount in amounts),
         f"{trades.pnl_ccy[at]:+,.2f}",
-        _ending(bool(trades.is_open[at]), int(trades.reason[at])),
+        ending_of(trades, at),
     ]
-
-
-def _minute(stamp: np.int64) -> str:
-    return str(stamp.astype("datetime64[us]"))[:16].replace("T", " ")
-
-
-def _ending(is_open: bool, reason: int) -> str:
-    if is_open:
-        return "still open"
-    return ExitReason(reason).name.lower().replace("_", " ") if reason else "policy"

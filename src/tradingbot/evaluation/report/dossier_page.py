@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import math
+
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.dossier.robustness import WalkForward
 from tradingbot.evaluation.gates.idleness import no_agent_trades
 from tradingbot.evaluation.gates.result import Memo
 from tradingbot.evaluation.performance.record import PolicyPerformance
-from tradingbot.evaluation.report.blocks import Figure
+from tradingbot.evaluation.report.blocks import Figure, Section
+from tradingbot.evaluation.report.chart import Chart
+from tradingbot.evaluation.report.first_screen import equity_picture, lead_figures
 from tradingbot.evaluation.report.numbers import (
     bps,
     count,
+    format_count,
     format_interval,
     percent,
     plain,
@@ -27,8 +32,10 @@ from tradingbot.evaluation.report.sections.origin import caveats_section, origin
 from tradingbot.evaluation.report.sections.placebos import leak_section, placebos_section
 from tradingbot.evaluation.report.sections.portfolio import portfolio_section
 from tradingbot.evaluation.report.sections.rewards import rewards_section
-from tradingbot.evaluation.report.sections.scope import reference_of
+from tradingbot.evaluation.report.sections.scope import reference_of, scope
 from tradingbot.evaluation.report.sections.statistics import statistics_section
+from tradingbot.evaluation.report.svg.lines import LineSeries
+from tradingbot.evaluation.report.tear_sheet.sections import tear_sheet_sections
 
 _EVIDENCE = (
     portfolio_section,
@@ -64,7 +71,8 @@ def render_dossier(dossier: Dossier, memo: Memo) -> str:
         MissingExtraError: If Jinja is not installed.
     """
     is_idle = no_agent_trades(dossier)
-    evidence = [build(dossier) for build in _EVIDENCE]
+    portfolio, *others = (build(dossier) for build in _EVIDENCE)
+    evidence = [portfolio, *_tear_sheet(dossier), *others]
     header, origin = dossier.header, origin_section(dossier)
     titles = {section.id: section.title for section in (*evidence, origin)}
     gates = gates_section(memo, titles, is_idle=is_idle)
@@ -82,11 +90,16 @@ def render_dossier(dossier: Dossier, memo: Memo) -> str:
         headline=memo.headline,
         is_synthetic=header.synthetic,
         notices=_notices(memo, is_idle=is_idle),
-        key_figures=_idle_figures(dossier) if is_idle else _key_figures(dossier),
+        facts=_facts(dossier),
+        lead_figures=_idle_figures(dossier) if is_idle else _lead_figures(dossier),
+        picture=_picture(dossier),
+        change=PointList(
+            "What would change the verdict", memo.would_change, "Nothing that is known."
+        ),
+        key_figures=[] if is_idle else _key_figures(dossier),
         lists=(
             PointList("Reasons for the verdict", memo.reasons, "None were given."),
             PointList("Weaknesses of the strategy", memo.counter_evidence, against),
-            PointList("What would change the verdict", memo.would_change, "Nothing that is known."),
         ),
         scope=f"{sentence(header.decision)} Costs: {header.costs}. Seed {header.seed}, "
         f"{count(header.steps_per_agent)} steps per agent.",
@@ -108,18 +121,72 @@ def _notices(memo: Memo, *, is_idle: bool) -> list[Notice]:
     return found
 
 
+def _tear_sheet(dossier: Dossier) -> list[Section]:
+    """Return months, drawdowns, trades and the rest; one line where there are none."""
+    finding = (
+        f"Left out: this dossier was made before there were any. Evaluate the run again: "
+        f"{dossier.header.command or 'tradingbot evaluate ' + dossier.header.run}."
+    )
+    if no_agent_trades(dossier):
+        finding = "Left out: no agent trades, and cash has neither months nor drawdowns."
+    elif dossier.tear_sheet is not None:
+        return tear_sheet_sections(dossier.tear_sheet, scope(dossier))
+    title = "Months, drawdowns, trades"
+    return [Section("months", title, finding, is_left_out=True)]
+
+
+def _facts(dossier: Dossier) -> list[tuple[str, str]]:
+    """Say what was tested, on what, when, and at which costs."""
+    header, test = dossier.header, dossier.test
+    agents = (
+        f"{format_count(header.agents, 'agents')}, learner {header.learner}, seed {header.seed}"
+    )
+    data = header.label.removeprefix("synthetic ")
+    return [
+        ("What was tested", agents),
+        ("Data", f"{'synthetic: ' if header.synthetic else 'observed bars: '}{data}"),
+        (
+            "Test period",
+            f"{test.first_day} … {test.last_day}, {count(test.bars)} bars, not learned",
+        ),
+        ("Costs", header.costs),
+    ]
+
+
+def _lead_figures(dossier: Dossier) -> list[Figure]:
+    test = dossier.test
+    sheet, years = dossier.tear_sheet, test.years
+    yearly = sheet.bars_per_year if sheet else test.bars / years if years > 0 else math.nan
+    over = None if math.isnan(test.excess_over_hold_bps.estimate) else test.excess_over_hold_bps
+    return lead_figures(test.policies[0], yearly, over)
+
+
+def _picture(dossier: Dossier) -> Chart:
+    """Draw the agents beside what they are compared with."""
+    test = dossier.test
+    hold, agents = reference_of(test), test.policies[0]
+    lines = [LineSeries(agents.policy, agents.equity, "agents")]
+    if hold is not None:
+        lines.append(LineSeries("holding", hold.equity, "held"))
+    made = f"agents {percent(agents.total_return_frac, signed=True)}, deepest fall "
+    caption = (
+        f"Test part, after costs: {made}{percent(agents.max_drawdown_frac)}"
+        + (f"; holding {percent(hold.total_return_frac, signed=True)}" if hold else "")
+        + "."
+    )
+    return equity_picture(test.days, lines, "What became of 1", caption)
+
+
 def _key_figures(dossier: Dossier) -> list[Figure]:
     """Return the numbers that a reader in a hurry needs, each with its yardstick."""
     test, found = dossier.test, dossier.statistics
     agents, hold = test.policies[0], reference_of(test)
     held = f"{hold.policy} {percent(hold.total_return_frac, signed=True)}" if hold else ""
     fell = f"{hold.policy} {percent(hold.max_drawdown_frac)}" if hold else ""
-    ends = format_interval(agents.sharpe_annual)
     trials = f"after {found.n_trials} trial{'s' if found.n_trials != 1 else ''}"
     figures = [
         Figure("Return, test part", percent(agents.total_return_frac, signed=True), held),
         *_alpha_figure(agents),
-        Figure("Sharpe, annual", plain(agents.sharpe_annual.estimate), ends and f"95 % {ends}"),
         Figure("Max drawdown", percent(agents.max_drawdown_frac), fell),
         Figure("Deflated Sharpe", percent(found.deflated_sharpe), trials),
     ]

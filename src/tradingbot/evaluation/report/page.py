@@ -15,6 +15,7 @@ from importlib.resources import files
 
 from tradingbot.domain.errors import MissingExtraError
 from tradingbot.evaluation.report.blocks import Figure, Section
+from tradingbot.evaluation.report.chart import Chart
 from tradingbot.evaluation.report.numbers import typeset
 from tradingbot.evaluation.report.svg.drawing import as_svg
 
@@ -56,6 +57,13 @@ class Page:
     """Name of the top among the contents."""
     is_synthetic: bool = False
     notices: Sequence[Notice] = ()
+    facts: Sequence[tuple[str, str]] = ()
+    """What was tested, on which data and days: name and words, for a reader in a hurry."""
+    lead_figures: Sequence[Figure] = ()
+    """Three numbers with their intervals, beside the picture."""
+    picture: Chart | None = None
+    change: PointList | None = None
+    """What would change the verdict; the last of the first screen."""
     key_figures: Sequence[Figure] = ()
     lists: Sequence[PointList] = ()
     scope: str = ""
@@ -80,7 +88,7 @@ def render_page(page: Page) -> str:
     script = _source("page.js")
     return environment.from_string(_source("page.html")).render(
         page=page,
-        style=_source("page.css"),
+        style=_source("chart.css") + _source("page.css"),
         script=script,
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii"),
     )

@@ -69,6 +69,18 @@ class Table:
     """Column by which the rows are already sorted, largest first."""
     folded_under: str = ""
     """Folded away under this line until the reader opens it; unfolded on paper."""
+    filters: Sequence[str] = ()
+    """Columns of words of which a reader can choose one value."""
+    is_brief_on_paper: bool = False
+    """Paper shows the first 40 rows alone."""
+
+    @property
+    def choices(self) -> list[tuple[str, int, list[str]]]:
+        """Return name, place and values of each column of `filters` that has more than one."""
+        names = [column.name for column in self.columns]
+        places = [(name, names.index(name)) for name in self.filters]
+        found = [(name, at, sorted({row[at].text for row in self.rows})) for name, at in places]
+        return [each for each in found if len(each[2]) > 1]
 
 
 def text_column(name: str, read: str | Callable[[Any], Cell], hint: str = "") -> Column:

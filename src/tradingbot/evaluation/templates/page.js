@@ -37,12 +37,22 @@
     }
   }
 
-  for (const input of document.querySelectorAll(".filter input")) {
-    const body = input.closest("section").querySelector(".tall tbody");
-    input.addEventListener("input", () => {
+  for (const bar of document.querySelectorAll(".filter")) {
+    const body = bar.parentElement.querySelector("tbody");
+    const input = bar.querySelector("input"), choices = [...bar.querySelectorAll("select")];
+    const told = bar.querySelector("output");
+    const choose = () => {
       const wanted = input.value.toLowerCase();
-      for (const row of body.rows) row.hidden = !row.cells[0].textContent.toLowerCase().includes(wanted);
-    });
+      const asked = choices.filter((one) => one.value).map((one) => [one.dataset.place, one.value]);
+      let shown = 0;
+      for (const row of body.rows) {
+        const isNamed = row.cells[0].textContent.toLowerCase().includes(wanted);
+        row.hidden = !isNamed || asked.some(([place, value]) => row.cells[place].textContent !== value);
+        shown += !row.hidden;
+      }
+      told.textContent = wanted || asked.length ? `${shown} of ${body.rows.length}` : "";
+    };
+    bar.addEventListener("input", choose);
   }
 
   const links = new Map([...document.querySelectorAll("nav li a")].map((a) => [a.hash.slice(1), a]));

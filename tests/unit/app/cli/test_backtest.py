@@ -85,7 +85,7 @@ def test_rules_alone_trade_a_market_and_are_drawn(call, tmp_path: Path) -> None:
     assert answer.code == 0
     assert f"drawn: {page}" in answer.err.replace("\n", "")
     html = page.read_text(encoding="utf-8")
-    for shown in ("sma cross, flat, 2025-07", "synthetic data", "Drawdown", "The last 20 trades"):
+    for shown in ("sma cross, flat, 2025-07", "synthetic data", "Drawdown", "trades by time"):
         assert shown in html
     assert call("backtest", "macd", *PLANTED, "--out", str(picture)).code == 0
     assert picture.read_bytes().startswith(b"\x89PNG")

@@ -63,7 +63,7 @@ def test_page_of_trading_agents_is_as_before() -> None:
 
 
 def test_banner_of_idle_agents_shows_no_figure_of_risk_or_skill() -> None:
-    banner = page_of(idle_dossier()).split('<dl class="figures key">')[1].split("</dl>")[0]
+    banner = page_of(idle_dossier()).split('<dl class="figures lead">')[1].split("</dl>")[0]
     names = re.findall(r"<dt>(.*?)</dt>", banner)
 
     assert names == [

@@ -25,13 +25,17 @@ class BarGroup:
     """Where a second figure is compared with it: a dot at this height."""
     style: str = ""
     """Class of the fill; by sign where empty."""
+    below: float = math.nan
+    """A second column that hangs from zero, 0 or less."""
 
 
 def column_chart(
     columns: Sequence[BarGroup], axis: Axis, *, width: float, height: float, words: str = ""
 ) -> Drawing:
     """Draw columns from zero, coloured by sign; names below as far as they fit."""
-    numbers = [n for column in columns for n in finite((column.height, column.beside))]
+    numbers = [
+        n for column in columns for n in finite((column.height, column.beside, column.below))
+    ]
     if not numbers:
         return empty(width, height)
     bottom = height - (BOTTOM_PX if words else DATES_PX)
@@ -86,6 +90,9 @@ def _draw_column(
         top, bottom = sorted((y.at(0), y.at(column.height)))
         style = column.style or ("neg" if column.height < 0 else "pos")
         drawing.box((middle - thick / 2, top, thick, bottom - top), style, hint=column.hint)
+    if math.isfinite(column.below):
+        place = (middle - thick / 2, y.at(0), thick, y.at(column.below) - y.at(0))
+        drawing.box(place, "neg", hint=column.hint)
     if math.isfinite(column.beside):
         radius = min(max(thick / 4, 1.6), 3.6)
         drawing.dot(middle, y.at(column.beside), radius, "beside", hint=column.hint)

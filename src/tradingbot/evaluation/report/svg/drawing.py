@@ -53,6 +53,13 @@ class Drawing:
         if path:
             self.body += f'<path d="M{path}{"Z" if is_closed else ""}"{_class(style)}/>'
 
+    def polygon(
+        self, corners: Iterable[tuple[float, float]], style: str, *, hint: str = ""
+    ) -> None:
+        """Add a filled shape, with words that show when the pointer rests on it."""
+        points = " ".join(f"{px(x)},{px(y)}" for x, y in corners)
+        self._hinted("polygon", f'points="{points}"{_class(style)}', hint)
+
     def _hinted(self, tag: str, attributes: str, hint: str) -> None:
         end = f"><title>{escape(hint)}</title></{tag}>" if hint else "/>"
         self.body += f"<{tag} {attributes}{end}"

@@ -56,7 +56,8 @@ def draw_dates(drawing: Drawing, days: tuple[str, ...], x: AxisScale, *, bottom:
     last = len(days) - 1
     intervals = max(int((x.end - x.start) / room), 1)
     step = max(math.ceil(last / intervals), 1)
-    chosen = [index for index in range(0, last, step) if last - index > 0.7 * step]
+    # The last date ends at its place, the others have theirs in the middle.
+    chosen = [index for index in range(0, last, step) if x.end - x.at(index) > room]
     for index in (*chosen, last):
         anchor = "start" if index == 0 else "end" if index == last else "middle"
         where = x.at(index)

@@ -32,18 +32,38 @@ class LineSeries:
 
 
 def time_chart(
-    days: tuple[str, ...], lines: Sequence[LineSeries], axis: Axis, *, width: float, height: float
+    days: tuple[str, ...],
+    lines: Sequence[LineSeries],
+    axis: Axis,
+    *,
+    width: float,
+    height: float,
+    band: Interval | None = None,
 ) -> Drawing:
-    """Draw lines over days, the first on top; resting the pointer on a day tells its figures."""
+    """Draw lines over days, the first on top; resting the pointer on a day tells its figures.
+
+    Args:
+        days: Of the points of every line.
+        lines: To draw.
+        axis: Of their numbers.
+        width: px.
+        height: px.
+        band: A number that the lines are read against, and the range around it.
+    """
     numbers = [y for line in lines for y in finite(line.ys)]
     if not numbers or len(days) < 2:
         return empty(width, height)
+    numbers += finite(tuple(band or ()))
     named = [line for line in lines if line.is_named]
     drawing, bottom = Drawing(width, height), height - frame.DATES_PX
     right = min(max((text_width(line.name) for line in named), default=0) + 12, width * 0.26)
     y, left = frame.draw_y_axis(drawing, numbers, axis, bottom=bottom, right=right)
     x = AxisScale(0, len(days) - 1, left, width - right)
     frame.draw_dates(drawing, days, x, bottom=bottom)
+    if band is not None and len(finite(tuple(band))) == 3:
+        high, low = y.at(band.high), y.at(band.low)
+        drawing.box((x.start, high, x.end - x.start, low - high), "band")
+        drawing.segment(x.start, y.at(band.estimate), x.end, y.at(band.estimate), "assumed")
     for line in reversed(lines):
         points = _points(line.ys, x, y)
         if line.is_filled and points:

@@ -1,0 +1,66 @@
+"""The first screen of a page: what a reader who has ten seconds needs to see."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from tradingbot.evaluation.performance.record import PolicyPerformance
+from tradingbot.evaluation.report.blocks import Figure
+from tradingbot.evaluation.report.chart import NARROW_PX, Chart
+from tradingbot.evaluation.report.numbers import format_interval, percent, plain
+from tradingbot.evaluation.report.svg.lines import LineSeries, time_chart
+from tradingbot.evaluation.report.svg.scale import Axis
+from tradingbot.evaluation.report.table import Tone
+from tradingbot.evaluation.statistics.interval import Interval
+
+_PICTURE_PX, _HEIGHT_PX = 690.0, 252.0
+
+
+def lead_figures(
+    policy: PolicyPerformance, bars_per_year: float, over_holding_bps: Interval | None = None
+) -> list[Figure]:
+    """Return three numbers with their intervals: what is its own, beside holding, and for the risk.
+
+    Args:
+        policy: The one that is judged.
+        bars_per_year: Annualises means per bar: × bars, not compounded.
+        over_holding_bps: Its net return less that of holding, per bar; net return by itself, where
+            there is none.
+    """
+    yearly = bars_per_year / 1e4
+    figures = []
+    if policy.alpha_bps is not None:
+        figures.append(
+            _share("Alpha, a year", policy.alpha_bps.scaled(yearly), "beyond the market")
+        )
+    if over_holding_bps is not None:
+        over = over_holding_bps.scaled(yearly)
+        figures.append(_share("More than holding, a year", over, "after costs"))
+    if len(figures) < 2:
+        net = policy.net_bps_per_bar.scaled(yearly)
+        figures.insert(0, _share("Net return, a year", net, "after costs"))
+    sharpe = policy.sharpe_annual
+    ends = format_interval(sharpe)
+    words = f"return for its risk; 95 % {ends}" if ends else "return for its risk"
+    return [*figures, Figure("Sharpe ratio, annual", plain(sharpe.estimate), words, _tone(sharpe))]
+
+
+def equity_picture(
+    days: tuple[str, ...], lines: Sequence[LineSeries], title: str, caption: str
+) -> Chart:
+    """Draw worths over days beside the three numbers."""
+    axis = Axis("equity, 1 at the start", holds=(1.0,))
+    draw = partial(time_chart, days, lines, axis, height=_HEIGHT_PX)
+    return Chart(title, draw(width=_PICTURE_PX), caption, draw(width=NARROW_PX))
+
+
+def _share(name: str, interval: Interval, words: str) -> Figure:
+    ends = format_interval(interval.scaled(100), 1)
+    told = f"{words}; 95 % {ends}" if ends else words
+    return Figure(name, percent(interval.estimate, signed=True), told, _tone(interval))
+
+
+def _tone(interval: Interval) -> Tone:
+    """Colour what is known to lie on one side of zero."""
+    return "good" if interval.low > 0 else "bad" if interval.high < 0 else ""

@@ -1,0 +1,183 @@
+"""The tear sheet of a backtest, beside pandas on the same numbers."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fixtures.example_backtest import example_backtest
+from tradingbot.evaluation.backtest import Backtest
+from tradingbot.evaluation.dossier.codec import from_plain, to_plain
+from tradingbot.evaluation.metrics import returns
+from tradingbot.evaluation.performance.tear_sheet.measure import (
+    Reference,
+    price_reference,
+    tear_sheet_of,
+)
+from tradingbot.evaluation.performance.tear_sheet.record import TearSheet
+from tradingbot.evaluation.performance.tear_sheet.trades import price_course, trade_log
+
+
+@pytest.fixture(scope="module")
+def played() -> Backtest:
+    return example_backtest(n_bars=1_400)
+
+
+@pytest.fixture(scope="module")
+def sheet(played: Backtest) -> TearSheet:
+    return tear_sheet_of(played)
+
+
+def test_months_compound_to_the_whole_return_beside_the_reference(
+    played: Backtest, sheet: TearSheet
+) -> None:
+    market = price_reference(played)
+    assert market is not None
+
+    mine = math.prod(1 + month.return_frac for month in sheet.months)
+    theirs = math.prod(1 + month.reference_frac for month in sheet.months)
+
+    assert mine == pytest.approx(played.portfolio[-1])
+    assert theirs == pytest.approx((played.close[-1] / played.close[0]).mean())  # type: ignore[index]
+    assert sum(month.bars for month in sheet.months) == played.n_bars
+    assert sheet.reference == market.name
+
+
+def test_deepest_drawdown_is_the_maximum_and_its_days_are_those_of_pandas(
+    played: Backtest, sheet: TearSheet
+) -> None:
+    worth = pd.Series(played.portfolio, pd.to_datetime(played.closed_at, unit="us"))
+    fallen = 1 - worth / worth.cummax()
+
+    first = sheet.drawdowns[0]
+
+    assert first.depth_frac == pytest.approx(returns.max_drawdown(played.portfolio_returns))
+    assert first.trough_day == str(fallen.idxmax().date())
+    assert first.peak_day == str(worth[: fallen.idxmax()].idxmax().date())
+    assert sheet.under_water_frac == pytest.approx((fallen[1:] > 0).mean())
+    depths = [row.depth_frac for row in sheet.drawdowns]
+    assert depths == sorted(depths, reverse=True)
+
+
+def test_band_of_unchanged_windows_holds_most_windows_of_unchanged_returns() -> None:
+    inside = []
+    for seed in range(8):
+        found = tear_sheet_of(example_backtest(("AAA",), n_bars=900, seed=seed)).rolling
+        assert found is not None
+        assert found.unchanged_sharpe.covers(found.unchanged_sharpe.estimate)
+        inside += [found.unchanged_sharpe.covers(each) for each in found.sharpe_annual]
+
+    assert np.mean(inside) > 0.85  # 95 % in the long run; windows overlap, so that luck is coarse
+
+
+def test_exposure_weighs_accounts_by_their_worth(played: Backtest, sheet: TearSheet) -> None:
+    money = played.position_frac[-1] * played.equity[-1]
+
+    assert sheet.exposure.net_frac[-1] == pytest.approx(money.sum() / played.equity[-1].sum())
+    assert sheet.exposure.gross_frac[-1] == pytest.approx(
+        np.abs(money).sum() / played.equity[-1].sum()
+    )
+    assert sheet.exposure.held_frac[-1] == pytest.approx((money != 0).mean())
+    days = len(sheet.exposure.days)
+    traded = (played.turnover_frac * played.equity[:-1]).sum(1) / played.equity[:-1].sum(1)
+    assert sum(sheet.exposure.turnover_frac) == pytest.approx(traded.sum())
+    assert days == len(set(sheet.exposure.days)) == 1_400 // 7 + 1  # begins within a day
+
+
+def test_hours_and_weekdays_divide_all_bars_by_the_clock_of_the_exchange(
+    played: Backtest, sheet: TearSheet
+) -> None:
+    stamps = pd.to_datetime(played.closed_at[1:] - 1, unit="us", utc=True)
+    local = stamps.tz_convert("America/New_York")
+    by_hour = pd.Series(1e4 * played.portfolio_returns).groupby(local.hour).mean()
+    by_day = pd.Series(1e4 * played.portfolio_returns).groupby(local.day_of_week).mean()
+
+    hours = [row.net_bps.estimate for row in sheet.clock.hours]
+    np.testing.assert_allclose(hours, by_hour)
+    np.testing.assert_allclose([row.net_bps.estimate for row in sheet.clock.weekdays], by_day)
+    assert [row.name for row in sheet.clock.weekdays] == ["Mon", "Tue", "Wed", "Thu", "Fri"]
+    for rows in (sheet.clock.hours, sheet.clock.weekdays):
+        assert sum(row.bars for row in rows) == played.n_bars
+        assert sum(row.total_frac for row in rows) == pytest.approx(played.portfolio_returns.sum())
+        assert all(row.net_bps.low <= row.net_bps.estimate <= row.net_bps.high for row in rows)
+
+
+def test_holding_times_count_every_closed_trade_once(played: Backtest, sheet: TearSheet) -> None:
+    closed = played.trades.select(~played.trades.is_open)
+    found = sheet.holding
+
+    assert sum(found.won) == int((closed.pnl_ccy > 0).sum())
+    assert sum(found.won) + sum(found.lost) == len(closed)
+    assert sum(found.pnl_ccy) == pytest.approx(closed.pnl_ccy.sum())
+    assert found.median_bars == np.median(closed.bars)
+    assert found.edges_bars[-1] > found.longest_bars == closed.bars.max()
+
+
+def test_trade_list_beyond_its_size_keeps_the_latest_and_the_largest(played: Backtest) -> None:
+    every, some = trade_log(played), trade_log(played, most=20)
+
+    assert len(every.rows) == every.n_trades == some.n_trades == len(played.trades)
+    assert len(some.rows) == 20
+    largest = max(every.rows, key=lambda row: abs(row.pnl_ccy))
+    latest = max(every.rows, key=lambda row: row.exited_at)
+    assert {largest, latest} <= set(some.rows) <= set(every.rows)
+    assert every.won_ccy + every.lost_ccy == pytest.approx(
+        played.trades.pnl_ccy[~played.trades.is_open].sum()
+    )
+
+
+def test_price_course_keeps_the_extremes_and_marks_entry_and_exit(played: Backtest) -> None:
+    found = price_course(played, 1)
+    close = played.close[:, 1]  # type: ignore[index]
+
+    first = found.places[0]
+    assert min(found.price) == close[first:].min()
+    assert max(found.price) == close[first:].max()
+    assert found.symbol == "BBB"
+    assert 2 * found.n_trades - 1 <= len(found.marks) <= 2 * found.n_trades
+    entry, exit_ = found.marks[:2]
+    assert entry.buys
+    assert not exit_.buys
+    assert entry.price == pytest.approx(close[int(entry.place) - 1])  # filled at the next open
+
+
+def test_tear_sheet_is_read_back_as_it_was_written(sheet: TearSheet) -> None:
+    plain = json.loads(json.dumps(to_plain(sheet)))
+
+    assert to_plain(from_plain(TearSheet, plain)) == plain
+
+
+def test_account_that_never_trades_has_a_sheet_without_risk(played: Backtest) -> None:
+    idle = replace(
+        played,
+        equity=np.ones_like(played.equity),
+        position_frac=np.zeros_like(played.position_frac),
+        turnover_frac=np.zeros_like(played.turnover_frac),
+        trades=played.trades.select(np.zeros(len(played.trades), dtype=bool)),
+    )
+
+    found = tear_sheet_of(idle)
+
+    assert found.drawdowns == ()
+    assert found.tails.counts == ()
+    assert found.prices == ()
+    assert found.trades.rows == ()
+    assert found.rolling is not None
+    assert math.isnan(found.rolling.unchanged_sharpe.estimate)
+    assert {row.net_bps.estimate for row in found.clock.hours} == {0.0}
+
+
+def test_short_period_has_no_windows_and_a_given_reference_is_kept() -> None:
+    played = example_backtest(n_bars=50)
+    market = Reference("SPY", np.full(50, 1e-4))
+
+    found = tear_sheet_of(played, market)
+
+    assert found.rolling is None
+    assert found.reference == "SPY"
+    assert found.months[0].reference_frac == pytest.approx(1.0001 ** found.months[0].bars - 1)
