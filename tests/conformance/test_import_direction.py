@@ -101,6 +101,11 @@ ALLOWED: dict[str, frozenset[str] | None] = {
         {"executors", *_TENSORS, *_DATA, "envs", "supervised", "runs", "training", *_MEASURES}
         | {"evaluation/analyses", "evaluation/pipeline", "evaluation/report"}
     ),
+    # Trials are trainings; what they are chosen by is what training selects by.
+    "tuning": frozenset(
+        {"executors", *_TENSORS, *_DATA, "envs", "runs", "training", "evaluation/analyses"}
+        | {"evaluation/report"}
+    ),
     "facade": frozenset(
         {*_TENSORS, *_DATA, "envs", "agents", "supervised", "runs", "training", "evaluation"}
         | {*_MEASURES, "evaluation/analyses", "evaluation/gates", "evaluation/report"}
@@ -120,6 +125,7 @@ ALLOWED: dict[str, frozenset[str] | None] = {
             "supervised",
             "runs",
             "training",
+            "tuning",
             "evaluation",
         }
         | {*_MEASURES, "evaluation/analyses", "evaluation/gates", "evaluation/report"}
@@ -143,6 +149,7 @@ RESTRICTED: dict[str, tuple[str, ...]] = {
         *("features/panel", "risk/", "market/", "rewards/", "envs/"),
         *("agents/", "evaluation/", "app/", "networks/", "learning/", "runs/"),
         *("supervised/", "training/", "runtime/", "serving/export/", "serving/table_policy"),
+        "tuning/",
     ),
     "ray": ("cluster/",),
     "onnx": ("serving/",),
@@ -157,7 +164,8 @@ RESTRICTED: dict[str, tuple[str, ...]] = {
     "rich": ("app/",),
     "matplotlib": ("envs/single/render", "evaluation/", "app/"),
     "jinja2": ("evaluation/",),
-    "sqlalchemy": ("runtime/journal/",),
+    "optuna": ("tuning/",),
+    "sqlalchemy": ("runtime/journal/", "tuning/"),  # Optuna keeps trials through it
     "alembic": ("runtime/journal/",),
     "yfinance": ("data/sources/",),
     "alpaca": ("data/sources/", "runtime/brokers/alpaca/"),
@@ -206,6 +214,7 @@ CLOCK_READERS: dict[str, str] = {
     "training/": "a run's record, status and ledger entries say when",
     "evaluation/pipeline/": "an evaluation's ledger entries and dossier say when",
     "evaluation/analyses/": "trainings and fits of an analysis are counted in the ledger",
+    "tuning/": "trials are counted in the ledger when they begin",
     "data/sources/": "vendors are asked for bars up to now, and rate limits are kept in real time",
 }
 GENERATORS = frozenset(

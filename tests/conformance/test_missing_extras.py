@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-EXTRAS = ("onnx", "onnxruntime", "fastapi", "sqlalchemy", "alembic", "lightgbm")
+EXTRAS = ("onnx", "onnxruntime", "fastapi", "sqlalchemy", "alembic", "lightgbm", "optuna")
 HIDDEN = f"import sys; sys.modules.update(dict.fromkeys({EXTRAS}));"
 """Python that does not find these packages."""
 COMMANDS = {
@@ -14,6 +14,7 @@ COMMANDS = {
     "supervised": (
         ["supervised", "train", "--model", "lightgbm", "--market", "planted", "--name", "trees"],
     ),
+    "tune": (["tune", "x", "--preset", "quick"],),
     "trade": (["journal", "verify", "--journal", "first"],),
 }
 SCRIPT = """

@@ -43,6 +43,7 @@ ROOMS = {
     "evaluation/analyses": "one file per analysis of a run",
     "evaluation/pipeline": "request, executor, store",
     "evaluation/power": "planted signals, what is found",
+    "tuning": "settings tried, every trial counted",
     "facade": "import tradingbot as tb",
     "serving": "bundles, models that act from them",
     "monitoring": "alerts on what was written",
@@ -67,6 +68,7 @@ COLUMNS = {
     "serving": 120.0,
     "monitoring": 330.0,
     "cluster": 1180.0,
+    "tuning": 930.0,
 }
 MIDDLE = 530.0
 # (label, file or folder that does it): the way of one bar, and back again.

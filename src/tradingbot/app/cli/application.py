@@ -41,6 +41,7 @@ _VERBS = (
     "demo",
     "doctor",
     "train",
+    "tune",
     "backtest",
     "evaluate",
     "power",
@@ -50,7 +51,7 @@ _VERBS = (
     "serve",
 )
 _ORDER = (
-    *("demo", "doctor", "data", "universe", "features", "market", "train", "supervised"),
+    *("demo", "doctor", "data", "universe", "features", "market", "train", "tune", "supervised"),
     *("runs", "plugins", "backtest", "evaluate", "power", "gates", "export", "models", "serve"),
     *("keys", "paper", "journal", "envcheck", "config"),
 )
@@ -60,7 +61,7 @@ COMMAND_MODULES: tuple[tuple[str | None, str], ...] = (
 )
 
 _USING_PLUGINS = frozenset(
-    ["features", "market", "train", "runs", "backtest", "evaluate", "power", "plugins"]
+    ["features", "market", "train", "tune", "runs", "backtest", "evaluate", "power", "plugins"]
 )
 """Commands that look parts up by name: installed plugins are loaded for these."""
 _CONTEXT: dict[str, Any] = {"help_option_names": ["-h", "--help"]}

@@ -1,0 +1,1 @@
+"""Tuning: which settings of a training do best on validation, every trial counted."""

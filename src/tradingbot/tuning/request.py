@@ -1,0 +1,129 @@
+"""What is asked of tuning: settings and request, read before torch and Optuna are imported."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
+
+from tradingbot.domain.checks import CheckedFields, bounded, require
+from tradingbot.domain.errors import ConfigError
+from tradingbot.training.config import TrainConfig
+from tradingbot.tuning.search_space import SearchSpace
+
+Sampler = Literal["tpe", "random"]
+Pruner = Literal["median", "hyperband", "none"]
+TUNING_FOLDER = "tuning"
+"""Of the workspace, with a folder for every study."""
+_NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,59}")
+
+
+@dataclass(frozen=True)
+class TuneSettings(CheckedFields):
+    """How much is tried, by what rule, and what becomes of the best."""
+
+    trials: int = bounded(25, ">= 1")
+    """Settings that are tried."""
+    wave: int = bounded(5, ">= 1")
+    """Trials that are chosen at once, from the results of all waves before; they may run side by
+    side, and the result does not depend on how many do."""
+    sampler: Sampler = "tpe"
+    """`tpe` learns from the trials before (tree-structured Parzen estimator); `random` does not."""
+    pruner: Pruner = "median"
+    """Gives up trials early by their learning curves, beside those of the waves before: below the
+    `median`, or by `hyperband`; `none` lets every trial finish."""
+    random_trials: int = bounded(8, ">= 1")
+    """Trials at the start that are drawn at random."""
+    evaluations: int = bounded(5, ">= 2")
+    """Points of a trial's learning curve."""
+    steps_share_frac: float = bounded(0.5, "(0, 1]")
+    """Steps of a trial ÷ those of the configuration, which the best are trained with again."""
+    seeds: int = bounded(1, ">= 1")
+    """Trainings of each trial; its score is their mean."""
+    top: int = bounded(3, ">= 1")
+    """Trials that are trained again, on all symbols with all steps."""
+    seed: int = bounded(0, ">= 0")
+    """Root of the sampler and of the trials' training seeds."""
+
+    def __post_init__(self) -> None:
+        """Refuse more of the best than there are trials."""
+        super().__post_init__()
+        require(self.top <= self.trials, "top must be no more than trials", self)
+
+    @property
+    def n_waves(self) -> int:
+        """How many waves there are."""
+        return math.ceil(self.trials / self.wave)
+
+
+@dataclass(frozen=True)
+class TuneRequest:
+    """What is tuned, where, and how."""
+
+    name: str
+    """Of the study; its folder and, in the ledger, `tuning/` and this."""
+    config: TrainConfig
+    """What is tuned; the best are trained again with its symbols and steps."""
+    space: SearchSpace
+    settings: TuneSettings
+    symbols: tuple[str, ...] = ()
+    """Symbols that trials learn on; those of the configuration by default."""
+    storage: str = ""
+    """URL of a database; by default SQLite in the folder of the study."""
+    preset: str = ""
+    """That the configuration was read from, for the preset of the best."""
+    options: tuple[tuple[str, object], ...] = ()
+    """Keys and values that were laid over the preset."""
+    command: str = ""
+    """Does the same again."""
+
+    @property
+    def identity(self) -> str:
+        """Hash of everything that a trial's result follows from, and how trials are chosen.
+
+        The number of trials and of the best is no part: a study may be made longer.
+        """
+        settings = asdict(self.settings)
+        for key in ("trials", "top"):
+            settings.pop(key)
+        parts = (self.config.config_hash, self.space.sha256, list(self.symbols), settings)
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+    def folder(self, workspace: Path) -> Path:
+        """Return where the study is kept."""
+        return workspace / TUNING_FOLDER / self.name
+
+
+def require_study_name(name: str) -> None:
+    """Refuse a name that no study can have.
+
+    Raises:
+        ConfigError: Naming one that could be.
+    """
+    if not _NAME.fullmatch(name):
+        rule = "study name must be 1-60 of a-z 0-9 . _ - and start with a letter or digit"
+        raise ConfigError(rule, was=repr(name[:70]), remedy="Choose e.g. us143-ppo")
+
+
+def require_storage(url: str) -> None:
+    """Refuse a database that trials cannot be kept in.
+
+    Raises:
+        ConfigError: If it is neither SQLite nor PostgreSQL.
+    """
+    if url and not url.startswith(("sqlite:///", "postgresql://", "postgresql+psycopg://")):
+        raise ConfigError(
+            "storage of trials must be the URL of a SQLite or PostgreSQL database of its own",
+            was=repr(url.partition("@")[0][:60]),
+            remedy="Write e.g. postgresql://host/tuning; journals and MLflow need another database",
+        )
+
+
+def as_options(params: Mapping[str, object]) -> tuple[tuple[str, object], ...]:
+    """Return settings in the order of their keys."""
+    return tuple(sorted(params.items()))

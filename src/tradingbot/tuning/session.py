@@ -1,0 +1,206 @@
+"""A study from beginning to end: waves of trials, the best trained again, preset and tables.
+
+What is finished is kept at once and counted in the ledger before it begins: the same command after
+a kill makes only what is missing, chooses the same trials, and counts none twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+from tradingbot.data.atomic import require_no_links, storage_errors
+from tradingbot.domain.errors import InterruptionError
+from tradingbot.executors.executor import (
+    Executor,
+    InlineExecutor,
+    Progress,
+    Work,
+    WorkItem,
+    ignore_progress,
+    run_items,
+)
+from tradingbot.executors.processes import ProcessExecutor
+from tradingbot.networks.threads import torch_threads
+from tradingbot.plugins.loading import load_from_environment
+from tradingbot.runs.ledger import Ledger
+from tradingbot.runs.lock import hold_lock
+from tradingbot.training.data import TrainingData, open_data
+from tradingbot.training.plugins import with_plugins
+from tradingbot.training.session import SessionCallbacks
+from tradingbot.training.trial_ledger import data_key
+from tradingbot.tuning.best_trials import RetrainedTrial, retrain_best
+from tradingbot.tuning.optuna_study import OptunaStudy
+from tradingbot.tuning.pruning import CurvePruner
+from tradingbot.tuning.request import TUNING_FOLDER, TuneRequest
+from tradingbot.tuning.study_files import StudyFiles, write_study_files
+from tradingbot.tuning.training_trial import TrialBench, run_trial, trial_config, with_symbols
+from tradingbot.tuning.trial_record import TrialResult, TuningTrial, ledger_hash
+
+DATABASE_FILE, LOCK_FILE = "study.db", "lock"
+_Payload = tuple[TuningTrial, tuple[TrialResult, ...]]
+
+
+@dataclass(frozen=True, eq=False)
+class TuneCallbacks:
+    """Callbacks of a study."""
+
+    progress: Progress = ignore_progress
+    """Told (trials finished, trials in all, what is done now)."""
+    note: Callable[[str], None] = lambda _: None
+    interrupted: Callable[[], bool] = lambda: False
+    """Asked between trials, and by the trainings of the best."""
+    training: SessionCallbacks | None = None
+    """Of the trainings of the best."""
+
+
+@dataclass(frozen=True, eq=False)
+class TunedStudy:
+    """What a study came to."""
+
+    results: tuple[TrialResult, ...]
+    retrained: tuple[RetrainedTrial, ...]
+    """The best, trained again, best first."""
+    files: StudyFiles
+
+
+def tune(
+    request: TuneRequest,
+    workspace: Path,
+    *,
+    jobs: int = 1,
+    callbacks: TuneCallbacks | None = None,
+) -> TunedStudy:
+    """Try, train the best again, and write preset, tables and page; finished trials are kept.
+
+    Args:
+        request: What is wanted.
+        workspace: Where runs, data and studies are.
+        jobs: Processes; the result does not depend on them.
+        callbacks: Called while it goes on.
+
+    Raises:
+        UserError: If data, configuration or database are not as they must be.
+        InterruptionError: If it was interrupted; the same command goes on.
+    """
+    callbacks, folder = callbacks or TuneCallbacks(), request.folder(workspace)
+    require_no_links(folder.parent)
+    with storage_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    with hold_lock(folder / LOCK_FILE, "study"):
+        study = open_study(request, workspace)
+        study.require_identity(request.identity)
+        callbacks.note("open the data")
+        bench = _open_bench(request, workspace)
+        results = _run_waves(study, request, bench, workspace, jobs, callbacks)
+        retrained = retrain_best(request, results, workspace, callbacks.note, callbacks.training)
+        files = write_study_files(request, study, results, retrained, bench.data, workspace)
+    return TunedStudy(tuple(results), tuple(retrained), files)
+
+
+def open_study(request: TuneRequest, workspace: Path) -> OptunaStudy:
+    """Open the trials of a study.
+
+    Raises:
+        ConfigError: If the database cannot be opened, or is one of another kind.
+    """
+    file = (request.folder(workspace) / DATABASE_FILE).absolute()
+    storage = request.storage or f"sqlite:///{file}"
+    return OptunaStudy(request.name, storage, request.space, request.settings)
+
+
+def _open_bench(request: TuneRequest, workspace: Path) -> TrialBench:
+    config = with_plugins(with_symbols(request.config, request.symbols))
+    return TrialBench(config, request.settings, open_data(config, workspace), workspace)
+
+
+def _open_work(request: TuneRequest, workspace: Path) -> Work:
+    """Open the bars in a worker, which has one torch thread."""
+    import torch
+
+    torch.set_num_threads(1)
+    load_from_environment()
+    return _work_of(request, _open_bench(request, workspace))
+
+
+def _work_of(request: TuneRequest, bench: TrialBench) -> Work:
+    def work(payload: _Payload, progress: Progress) -> TrialResult:
+        spec, before = payload
+        pruner = CurvePruner(spec, before, request.space, request.settings)
+        return run_trial(bench, spec, pruner, progress)
+
+    return work
+
+
+def _run_waves(
+    study: OptunaStudy,
+    request: TuneRequest,
+    bench: TrialBench,
+    workspace: Path,
+    jobs: int,
+    callbacks: TuneCallbacks,
+) -> list[TrialResult]:
+    """Make the trials that are missing, wave by wave; return all in order."""
+    settings, total = request.settings, request.settings.trials
+    with ExitStack() as stack:
+        stack.enter_context(torch_threads(bench.config.threads if jobs == 1 else 1))
+        executor: Executor = InlineExecutor(_work_of(request, bench))
+        if min(jobs, settings.wave) > 1 and len(study.results()) < total:
+            opened = partial(_open_work, request, workspace)
+            workers = ProcessExecutor(opened, min(jobs, settings.wave))
+            executor = stack.enter_context(workers)
+        for wave in range(settings.n_waves):
+            before = tuple(study.results()[: wave * settings.wave])
+            done = {each.spec.number for each in study.results()}
+            specs = [s for s in study.choose(wave, before) if s.number not in done]
+            _count(specs, request, bench.data, workspace)
+            _run_wave(executor, study, specs, before, callbacks, total)
+    return study.results()[:total]
+
+
+def _run_wave(
+    executor: Executor,
+    study: OptunaStudy,
+    specs: Sequence[TuningTrial],
+    before: tuple[TrialResult, ...],
+    callbacks: TuneCallbacks,
+    total: int,
+) -> None:
+    def tell(done: int, of: int, label: str) -> None:
+        callbacks.progress(len(study.results()), total, f"{label} {done}/{of}" if of else label)
+
+    items = [WorkItem(spec.name, (spec, before)) for spec in specs]
+    for outcome in run_items(executor, items, tell):
+        result: TrialResult = outcome.result()
+        study.keep(result)
+        score = "no score" if result.score is None else f"{result.score:.3f}"
+        callbacks.note(f"{result.spec.name}: {result.state}, {score} ({result.spec.words})")
+        tell(0, 0, result.spec.name)
+        if callbacks.interrupted():
+            raise InterruptionError("tuning")
+
+
+def _count(
+    specs: Sequence[TuningTrial], request: TuneRequest, data: TrainingData, workspace: Path
+) -> None:
+    """Count trials in the ledger before they begin, each once."""
+    ledger = Ledger(workspace)
+    for spec in specs:
+        tried = trial_config(with_symbols(request.config, request.symbols), request.settings, spec)
+        entry = ledger.begin_once(
+            "tuning",
+            data=data_key(data.identity),
+            run=study_key(request.name),
+            config_hash=ledger_hash(spec, tried.config_hash),
+            at=datetime.now(UTC),
+        )
+        ledger.write_receipt(request.folder(workspace), entry)
+
+
+def study_key(name: str) -> str:
+    """Return what a study is called in the ledger; no run can have that name."""
+    return f"{TUNING_FOLDER}/{name}"

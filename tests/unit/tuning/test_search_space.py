@@ -1,0 +1,85 @@
+"""Search spaces are data: what they may hold, and what is refused with its place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tradingbot.configuration.files import known_presets
+from tradingbot.domain.errors import ConfigError
+from tradingbot.training.config_files import load_train_config
+from tradingbot.tuning.search_space import load_space
+from tradingbot.tuning.space_check import require_tunable
+
+FITTING = {"ppo": "ppo", "sac": "sac", "direct": "direct", "rewards": "ppo", "encoder": "direct"}
+PRESET_OF = {"ppo": "spec_discrete", "sac": "spec_sac", "direct": "prototype10"}
+
+
+def write(folder: Path, text: str) -> str:
+    path = folder / "space.yaml"
+    path.write_text(text)
+    return str(path)
+
+
+@pytest.mark.parametrize("name", known_presets("tuning"))
+def test_packaged_space_fits_a_preset_of_its_learner(name: str) -> None:
+    config = load_train_config(PRESET_OF[FITTING[name]])
+
+    require_tunable(config, load_space([name]))
+
+
+def test_ranges_of_ppo_are_those_of_the_plan() -> None:
+    found = {each.key.removeprefix("learner.ppo."): each for each in load_space(["ppo"]).parameters}
+
+    rate, entropy = found["learning_rate.first"], found["entropy.coefficient"]
+    assert (rate.low, rate.high, rate.scale) == (1e-4, 1e-3, "log")
+    assert (entropy.low, entropy.high, entropy.scale) == (1e-3, 5e-2, "log")
+    assert (found["decay"].low, found["decay"].high) == (0.90, 0.98)
+    assert (found["clip"].low, found["clip"].high) == (0.1, 0.3)
+    assert (found["n_epochs"].low, found["n_epochs"].high, found["n_epochs"].step) == (5, 15, 1)
+    assert found["minibatch"].choices == (32, 64, 128)
+
+
+def test_later_space_replaces_settings_of_an_earlier_one(tmp_path: Path) -> None:
+    own = write(tmp_path, "parameters: {learner.ppo.decay: {low: 0.5, high: 0.6}}")
+
+    both = load_space(["ppo", own])
+
+    assert len(both.parameters) == len(load_space(["ppo"]).parameters)
+    assert next(p.low for p in both.parameters if p.key == "learner.ppo.decay") == 0.5
+    assert both.sha256 != load_space(["ppo"]).sha256
+
+
+def test_list_of_widths_is_a_choice_that_the_configuration_reads(tmp_path: Path) -> None:
+    own = write(tmp_path, "parameters: {learner.direct.actor.hidden: {choices: [[16], [64, 32]]}}")
+    space = load_space([own])
+
+    assert space.parameters[0].choices == ("[16]", "[64, 32]")
+    require_tunable(load_train_config("prototype10"), space)
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("parameters: {task.costs: {choices: [free, alpaca]}}", "must not change what trials are"),
+        ("parameters: {splits.train: {low: 0.5, high: 0.6}}", "must not change what trials are"),
+        ("parameters: {learner.ppo.decay: {low: 0.9}}", "low below high, or two choices"),
+        ("parameters: {learner.ppo.decay: {choices: [0.9]}}", "two choices or more"),
+        ("parameters: {learner.ppo.decay: {low: 0, high: 1, scale: log}}", "must be above 0"),
+        ("parameters: {learner.ppo.decay: {low: a, high: 1}}", "must be a number"),
+        ("parameters: {learner.ppo.decay: {lov: 0, high: 1}}", "must be known"),
+        ("parameters: {learner.ppo.n_epochs: {low: 1, high: 9, step: 0.5}}", "whole number"),
+        ("parameters: []", "a mapping under the key parameters"),
+    ],
+)
+def test_impossible_space_is_refused_with_its_place(tmp_path: Path, text: str, rule: str) -> None:
+    with pytest.raises(ConfigError, match=rule) as refused:
+        load_space([write(tmp_path, text)])
+
+    assert "space.yaml" in str(refused.value.where)
+
+
+def test_space_of_another_learner_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"learner\.sac"):
+        require_tunable(load_train_config("prototype10"), load_space(["sac"]))
