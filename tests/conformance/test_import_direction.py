@@ -138,6 +138,12 @@ ALLOWED: dict[str, frozenset[str] | None] = {
     "serving": frozenset({*_DATA, "risk", "market", "networks", "agents", "runs"}),
     # Watches from outside what the others wrote: it steers nothing, and only `app` starts it.
     "monitoring": frozenset({*_DATA, "risk", "runs", "runtime"}),
+    # What shows a workspace reads what every room wrote.
+    "monitoring/dashboard": frozenset(
+        {*_DATA, "risk", "runs", "training", "runtime", "serving", "evaluation", "monitoring"}
+        | {"evaluation/performance", "evaluation/statistics", "evaluation/dossier"}
+        | {"evaluation/gates", "evaluation/report", "evaluation/pipeline"}
+    ),
     # What does work on other machines knows of it as items alone.
     "cluster": frozenset({"domain", "data", "executors", "runs"}),
 }
@@ -166,6 +172,8 @@ RESTRICTED: dict[str, tuple[str, ...]] = {
     "jinja2": ("evaluation/",),
     "optuna": ("tuning/",),
     "sqlalchemy": ("runtime/journal/", "tuning/"),  # Optuna keeps trials through it
+    "streamlit": ("monitoring/dashboard/",),
+    "plotly": ("monitoring/dashboard/figures/",),
     "alembic": ("runtime/journal/",),
     "yfinance": ("data/sources/",),
     "alpaca": ("data/sources/", "runtime/brokers/alpaca/"),
@@ -215,6 +223,7 @@ CLOCK_READERS: dict[str, str] = {
     "evaluation/pipeline/": "an evaluation's ledger entries and dossier say when",
     "evaluation/analyses/": "trainings and fits of an analysis are counted in the ledger",
     "tuning/": "trials are counted in the ledger when they begin",
+    "monitoring/dashboard/": "ages of data, and acts of persons, are told by the time of day",
     "data/sources/": "vendors are asked for bars up to now, and rate limits are kept in real time",
 }
 GENERATORS = frozenset(

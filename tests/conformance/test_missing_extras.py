@@ -6,10 +6,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-EXTRAS = ("onnx", "onnxruntime", "fastapi", "sqlalchemy", "alembic", "lightgbm", "optuna")
+EXTRAS = (
+    *("onnx", "onnxruntime", "fastapi", "sqlalchemy", "alembic", "lightgbm", "optuna"),
+    "streamlit",
+)
 HIDDEN = f"import sys; sys.modules.update(dict.fromkeys({EXTRAS}));"
 """Python that does not find these packages."""
 COMMANDS = {
+    "dashboard": (["dashboard"],),
     "serve": (["serve"], ["bench", "serve", "--quick"]),
     "supervised": (
         ["supervised", "train", "--model", "lightgbm", "--market", "planted", "--name", "trees"],

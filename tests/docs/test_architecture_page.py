@@ -46,7 +46,7 @@ ROOMS = {
     "tuning": "settings tried, every trial counted",
     "facade": "import tradingbot as tb",
     "serving": "bundles, models that act from them",
-    "monitoring": "alerts on what was written",
+    "monitoring": "alerts and pages on what was written",
     "app": "command line, console, demo",
 }
 # Where a room stands from left to right, in px of the drawing; its level is computed.

@@ -149,8 +149,8 @@ class JournalReader:
         What a restart begins with, before it asks the venue.
         """
         book = OrderBook()
-        for event in self.events(session, *_ORDER_KINDS):
-            _follow(book, event)
+        for event in self.events(session, *ORDER_KINDS):
+            follow_order(book, event)
         return book
 
     def orders(self, session: str) -> tuple[Order, ...]:
@@ -187,13 +187,24 @@ class JournalReader:
         event = None if row is None else read_content(row.content)
         return event if isinstance(event, SessionStateSaved) else None
 
-    def rows(self, table: Table, session: str | None = None) -> Sequence[dict[str, Any]]:
-        """Return the rows of a table in the order of the chain, as mappings."""
-        query = select(table).order_by(table.c.seq)
+    def rows(
+        self, table: Table, session: str | None = None, *, newest: int | None = None
+    ) -> Sequence[dict[str, Any]]:
+        """Return the rows of a table in the order of the chain, as mappings.
+
+        Args:
+            table: Of `runtime.journal.tables`.
+            session: Only those of this one.
+            newest: Only so many of the last.
+        """
+        query = select(table)
         if session is not None:
             query = query.where(table.c.session == session)
+        order = table.c.seq if newest is None else table.c.seq.desc()
         with self.reading() as connection:
-            return [dict(row) for row in connection.execute(query).mappings()]
+            found = connection.execute(query.order_by(order).limit(newest)).mappings()
+            rows = [dict(row) for row in found]
+        return rows if newest is None else rows[::-1]
 
     def close(self) -> None:
         """Give the connections back."""
@@ -219,10 +230,11 @@ def require_journal_file(path: Path) -> None:
     check_file(path)
 
 
-_ORDER_KINDS: tuple[type[Event], ...] = (
+ORDER_KINDS: tuple[type[Event], ...] = (
     *(OrderDenied, OrderSubmitted, OrderAccepted, OrderRejected),
     *(OrderCancelled, OrderExpired, OrderFilled, FillBusted),
 )
+"""What `follow_order` takes in."""
 
 
 def _entries(connection: Connection, query: Select[Any]) -> Iterator[ChainEntry]:
@@ -235,8 +247,11 @@ def _entry(row: Any) -> ChainEntry:
     return ChainEntry(row.seq, row.session, *chained, read_content(row.content))
 
 
-def _follow(book: OrderBook, event: Event) -> None:
-    """Take an event of an order into a book; what it knows already changes nothing."""
+def follow_order(book: OrderBook, event: Event) -> None:
+    """Take an event of an order into a book; what it knows already changes nothing.
+
+    Events of other kinds change nothing either.
+    """
     if isinstance(event, OrderDenied | OrderSubmitted):
         identity = event.intent.client_order_id
         if identity in book.orders:

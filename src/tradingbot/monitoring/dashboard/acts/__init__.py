@@ -1,0 +1,1 @@
+"""What a person may do from the dashboard: with a key of the right scope, confirmed and audited."""

@@ -1,0 +1,90 @@
+"""How every picture of the dashboard looks: the product's colours, labelled axes, no ornament."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tradingbot.monitoring.dashboard.moments import Zone
+from tradingbot.monitoring.dashboard.palette import Palette
+
+_FONT = '-apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif'
+CONFIG: dict[str, Any] = {"displayModeBar": False, "responsive": True, "scrollZoom": False}
+"""Of Plotly in the browser."""
+_TICKS = 6
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure, and the same in words for those who do not see it."""
+
+    figure: Any
+    """`plotly.graph_objects.Figure`."""
+    alt: str
+
+
+def blank_figure(palette: Palette, *, height_px: int = 300, x: str = "", y: str = "") -> Any:
+    """Return a figure with axes and nothing in it.
+
+    Args:
+        palette: Colours of the theme.
+        height_px: Of the whole.
+        x: What the horizontal axis is, with its unit.
+        y: What the vertical axis is, with its unit.
+    """
+    import plotly.graph_objects as go
+
+    figure = go.Figure()
+    axis = {
+        "gridcolor": palette.line,
+        "linecolor": palette.line,
+        "zerolinecolor": palette.soft,
+        "tickfont": {"color": palette.soft, "size": 12},
+        "automargin": True,
+        "fixedrange": True,
+    }
+    title = {"font": {"color": palette.soft, "size": 12}}
+    figure.update_layout(
+        height=height_px,
+        margin={"l": 8, "r": 8, "t": 8, "b": 8},
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)",
+        font={"family": _FONT, "color": palette.ink, "size": 13},
+        hoverlabel={"bgcolor": palette.paper, "font": {"color": palette.ink}},
+        hovermode="x unified",
+        legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": {"size": 12}},
+        xaxis={**axis, "showgrid": False, "title": {"text": x, **title}},
+        yaxis={**axis, "title": {"text": y, **title}},
+    )
+    return figure
+
+
+def mark_times(figure: Any, at: NDArray[np.datetime64], zone: Zone) -> None:
+    """Label an axis that counts bars by their closes: nights and week-ends take no room."""
+    if not len(at):
+        return
+    places = np.unique(np.linspace(0, len(at) - 1, _TICKS).round().astype(int))
+    texts = zone.moments(at[places])
+    is_short = at[-1] - at[0] < np.timedelta64(2, "D")
+    shown = [text[11:16] if is_short else text[:10] for text in texts]
+    figure.update_xaxes(tickvals=places.tolist(), ticktext=shown, range=[-0.5, len(at) - 0.5])
+
+
+def add_line(
+    figure: Any,
+    x: Sequence[float],
+    y: Sequence[float],
+    name: str,
+    colour: str,
+    **options: Any,
+) -> None:
+    """Draw a line; `options` are those of Plotly's scatter."""
+    import plotly.graph_objects as go
+
+    line = {"color": colour, "width": 1.8, **options.pop("line", {})}
+    mode = options.pop("mode", "lines" if len(x) > 1 else "markers")
+    figure.add_trace(go.Scatter(x=x, y=y, name=name, mode=mode, line=line, **options))

@@ -1,0 +1,160 @@
+"""Records as accessible HTML: tables, figures, meters and banners; every text is escaped.
+
+Tables and figures are those of the reports (`evaluation.report`), so that a number is written in
+one way wherever it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from importlib.resources import files
+
+from tradingbot.evaluation.report.blocks import Figure
+from tradingbot.evaluation.report.numbers import count, percent, plain
+from tradingbot.evaluation.report.table import Cell, Table
+from tradingbot.monitoring.dashboard.palette import Palette
+from tradingbot.monitoring.dashboard.sources.breaker_distance import BreakerDistance
+
+_LONGEST = 160
+"""Characters of a name that are shown; the whole of it stands in its title."""
+_THIN = "\u202f"
+"""Between digits; it is white space and stays."""
+_WHOLE = 2000
+"""Of a sentence."""
+
+
+def style_sheet(palette: Palette) -> str:
+    """Return the style element of every page."""
+    names = vars(palette)
+    variables = "".join(f"--tb-{name}:{colour};" for name, colour in names.items())
+    sheet = files("tradingbot.monitoring.dashboard").joinpath("style.css").read_text("utf-8")
+    return f"<style>:root{{{variables}}}\n{sheet}</style>"
+
+
+def banner(tone: str, word: str, headline: str, points: Sequence[str]) -> str:
+    """Return the answer at the top: a word, a sentence, and what it rests on.
+
+    Args:
+        tone: `good`, `amber`, `warm` or `soft`.
+        word: Large.
+        headline: A sentence.
+        points: Reasons, the strongest first.
+    """
+    head = text(headline, longest=_WHOLE)
+    items = "".join(f"<li>{text(each, longest=_WHOLE)}</li>" for each in points)
+    listed = f"<ul>{items}</ul>" if items else ""
+    return (
+        f'<section class="tb-banner tb-{escape(tone)}" role="status" aria-live="polite">'
+        f'<p class="tb-word">{escape(word)}</p><p class="tb-head">{head}</p>{listed}'
+        "</section>"
+    )
+
+
+def figures(found: Sequence[Figure], *, mark: str = "") -> str:
+    """Return numbers with their names, and what they are of.
+
+    Args:
+        found: In their order.
+        mark: Name of the first number for scripts that wait for it; shown nowhere.
+    """
+    parts = []
+    for place, each in enumerate(found):
+        data = f' data-mark="{escape(mark)}"' if mark and place == 0 else ""
+        parts.append(
+            f'<div class="tb-{escape(each.tone or "plain")}"><dt>{text(each.name)}</dt>'
+            f'<dd class="tb-value"{data}>{text(each.number)}</dd>'
+            f'<dd class="tb-meaning">{text(each.words)}</dd></div>'
+        )
+    return f'<dl class="tb-figures">{"".join(parts)}</dl>'
+
+
+def table(found: Table, *, nothing: str) -> str:
+    """Return a table; where it has no row, what that means."""
+    caption = f"<caption>{text(found.caption)}</caption>"
+    if not found.rows:
+        return f'<div class="tb-nothing">{text(nothing)}</div>'
+    heads = "".join(
+        f'<th scope="col" title="{attribute(head.hint)}" class="{_kind(head.is_number)}">'
+        f"{text(head.name)}</th>"
+        for head in found.columns
+    )
+    rows = []
+    for row in found.rows:
+        cells = [
+            _cell(cell, is_number=head.is_number, is_first=place == 0)
+            for place, (cell, head) in enumerate(zip(row, found.columns, strict=True))
+        ]
+        rows.append(f"<tr>{''.join(cells)}</tr>")
+    label = attribute(found.caption)
+    return (
+        f'<div class="tb-scroll" tabindex="0" role="region" aria-label="{label}">'
+        f'<table class="tb-table">{caption}<thead><tr>{heads}</tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table></div>"
+    )
+
+
+def meters(found: Sequence[BreakerDistance]) -> str:
+    """Return a bar for each limit: how much of it is used, in words and in size."""
+    if not found:
+        return '<div class="tb-nothing">No limits are known here: only the journal is.</div>'
+    return f'<div class="tb-meters">{"".join(map(_meter, found))}</div>'
+
+
+def note(words: str, *, tone: str = "soft") -> str:
+    """Return a line of small words."""
+    return f'<p class="tb-note tb-{escape(tone)}">{text(words, longest=_WHOLE)}</p>'
+
+
+def text(words: object, *, longest: int = _LONGEST) -> str:
+    """Escape a text; one that is very long is cut, and stands whole in its title."""
+    whole = _printable(str(words))
+    if len(whole) <= longest:
+        return f"<bdi>{escape(whole)}</bdi>" if not whole.isascii() else escape(whole)
+    return f'<bdi title="{escape(whole)}">{escape(whole[:longest])}…</bdi>'
+
+
+def attribute(words: str) -> str:
+    """Escape a text that stands in an attribute."""
+    return escape(_printable(words)[:_WHOLE])
+
+
+def _printable(words: str) -> str:
+    """Keep a text on one line and in its own direction: what is no character is a space."""
+    return "".join(each if each.isprintable() or each == _THIN else " " for each in words)
+
+
+def distance_words(each: BreakerDistance) -> str:
+    """Write how much of a limit is used."""
+    if each.unit == "switch":
+        return "pressed" if each.is_tripped else "not pressed"
+    if each.unit == "fraction":
+        return f"{percent(each.used, 2)} of {percent(each.limit, 1)}"
+    limit = "no limit" if each.limit >= 1e9 else f"of {count(each.limit)}"
+    return f"{plain(each.used, 0)} {limit}"
+
+
+def _meter(each: BreakerDistance) -> str:
+    share = each.used_frac
+    tone = "warm" if each.is_tripped else "amber" if share >= 0.7 else "good"
+    words = "TRIPPED, " * each.is_tripped + distance_words(each)
+    return (
+        f'<div class="tb-meter tb-{tone}"><span class="tb-name">{text(each.name)}</span>'
+        f'<span class="tb-track" role="meter" aria-label="{attribute(each.name)}" '
+        f'aria-valuemin="0" aria-valuemax="100" aria-valuenow="{share * 100:.0f}" '
+        f'aria-valuetext="{attribute(words)}">'
+        f'<span class="tb-used" style="width:{share * 100:.1f}%"></span></span>'
+        f'<span class="tb-amount">{text(words)}</span>'
+        f'<span class="tb-meaning">{text(each.words)}</span></div>'
+    )
+
+
+def _cell(cell: Cell, *, is_number: bool, is_first: bool) -> str:
+    tag, scope = ("th", ' scope="row"') if is_first else ("td", "")
+    note_ = f"<small>{text(cell.note)}</small>" if cell.note else ""
+    kind = f"{_kind(is_number)} tb-{cell.tone}" if cell.tone else _kind(is_number)
+    return f'<{tag}{scope} class="{kind}">{text(cell.text)}{note_}</{tag}>'
+
+
+def _kind(is_number: bool) -> str:
+    return "tb-number" if is_number else "tb-text"

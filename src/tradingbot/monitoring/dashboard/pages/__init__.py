@@ -1,0 +1,1 @@
+"""Pages of the dashboard, one module each: they ask sources, and show figures and tables."""

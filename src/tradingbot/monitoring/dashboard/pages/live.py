@@ -1,0 +1,105 @@
+"""Live: whether to sleep, and one session in full."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from tradingbot.monitoring.dashboard import markup
+from tradingbot.monitoring.dashboard.figures.equity import draw_equity
+from tradingbot.monitoring.dashboard.outlook import judge_outlook
+from tradingbot.monitoring.dashboard.pages.frame import Frame
+from tradingbot.monitoring.dashboard.session_tables import (
+    key_figures,
+    list_denied,
+    list_open_orders,
+    list_positions,
+    list_sessions,
+    list_trades,
+)
+from tradingbot.monitoring.dashboard.sources.session_view import SessionView
+
+_START = "Start one: tradingbot paper start MODEL --name NAME"
+
+
+def show_live(frame: Frame) -> None:
+    """Show the page."""
+    st.header("Live", anchor=False)
+
+    @st.fragment(run_every=frame.refresh_s)
+    def outlook() -> None:
+        sessions = frame.watched.sessions()
+        expected = {each.name: frame.watched.expectation(each) for each in sessions}
+        known = {name: each for name, each in expected.items() if each is not None}
+        found = judge_outlook(sessions, known, frame.zone)
+        st.html(markup.banner(found.tone, found.word, found.headline, found.reasons))
+        if frame.watched.problem:
+            st.html(
+                markup.note(f"The journal cannot be read: {frame.watched.problem}", tone="warm")
+            )
+        if len(sessions) > 1:
+            table = list_sessions(sessions, frame.zone, frame.watched.clock())
+            st.html(markup.table(table, nothing=""))
+
+    outlook()
+    name = _choose_session(frame)
+    if name is None:
+        st.html(f'<div class="tb-nothing">No session is on record. {markup.text(_START)}</div>')
+        return
+
+    @st.fragment(run_every=frame.refresh_s)
+    def session() -> None:
+        view = frame.watched.session(name)
+        if view is not None:
+            _show_session(frame, view)
+
+    session()
+
+
+def _choose_session(frame: Frame) -> str | None:
+    views = frame.watched.sessions()
+    if not views:
+        return None
+    order = {"live": 0, "waiting": 1, "stale": 0, "unknown": 2, "stopped": 3, "ended": 4}
+    names = [each.name for each in sorted(views, key=lambda each: order[each.freshness.state])]
+    if len(names) == 1:
+        return names[0]
+    chosen: Any = st.selectbox("Session", names, key="session")
+    return str(chosen)
+
+
+def _show_session(frame: Frame, view: SessionView) -> None:
+    zone, now = frame.zone, frame.watched.clock()
+    st.subheader(view.name, anchor=False)
+    if view.problem:
+        since = zone.moment(view.freshness.since, seconds=True)
+        st.html(markup.note(f"Stale since {since}. {view.problem}", tone="warm"))
+    st.html(markup.figures(key_figures(view, zone, now), mark="equity"))
+    expectation = frame.watched.expectation(view)
+    wide, narrow = st.columns([2, 1], gap="medium")
+    with wide:
+        st.markdown("**Equity against the backtest**")
+        if len(view.equity):
+            frame.show(draw_equity(view.equity, expectation, frame.palette, zone), "equity")
+            st.html(markup.note(_about_band(view, expectation)))
+        else:
+            st.html('<div class="tb-nothing">No bar was settled yet.</div>')
+    with narrow:
+        st.markdown("**Breakers and limits**")
+        st.html(markup.meters(view.breakers))
+    left, right = st.columns(2, gap="medium")
+    with left:
+        st.html(markup.table(list_positions(view, zone), nothing="Nothing is held."))
+        st.html(markup.table(list_open_orders(view, zone), nothing="No order is open."))
+    with right:
+        st.html(markup.table(list_trades(view, zone), nothing="Nothing was traded yet."))
+        st.html(markup.table(list_denied(view, zone), nothing="No order was denied."))
+
+
+def _about_band(view: SessionView, expectation: Any) -> str:
+    data = f"Data: {view.data_label}. " if view.data_label else ""
+    if expectation is None:
+        run = "" if view.terms is None else f" {view.terms.run}"
+        return f"{data}No expectation: the result of run{run} is not in this workspace."
+    return f"{data}Expected by the backtest of {expectation.words}; 95 % of luck and of its mean."

@@ -1,0 +1,1 @@
+"""Readers of what the product wrote: journals, runs, registry, ledger. They write nothing."""

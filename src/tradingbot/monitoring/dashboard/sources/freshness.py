@@ -1,0 +1,118 @@
+"""Whether a source still speaks: live, silent beyond what is due, or ended; and since when."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from functools import lru_cache
+from typing import Literal
+
+from tradingbot.domain.errors import UserError
+from tradingbot.domain.timeframe import BarGrid, Timeframe
+from tradingbot.monitoring.dashboard.sources.session_place import WatchedTerms
+from tradingbot.runtime.session.clock import ExchangeHours
+
+Liveness = Literal["live", "waiting", "stale", "stopped", "ended", "unknown"]
+GRACE_S = 120.0
+"""After the close of a live bar, until it should have been traded."""
+REPLAY_GRACE_S = 10.0
+"""Silence of a replay, at least, before it counts as stale."""
+_BARS_OF_SILENCE = 3.0
+
+
+@dataclass(frozen=True)
+class Freshness:
+    """How fresh a source is."""
+
+    state: Liveness
+    since: datetime | None = None
+    """When it was last heard; of `stale`: since when it should have spoken."""
+    why: str = ""
+    """In words, e.g. what it waits for."""
+
+    @property
+    def is_speaking(self) -> bool:
+        """Whether its numbers are of now."""
+        return self.state in ("live", "waiting")
+
+
+@dataclass(frozen=True)
+class Heard:
+    """What is known of a session when its freshness is judged."""
+
+    now: datetime
+    at: datetime | None
+    """When its journal last said something new, by the wall."""
+    bar: datetime | None
+    """Close of the last bar that it settled."""
+    n_bars: int
+    """Bars that it settled."""
+    is_running: bool | None
+
+
+def judge_session(heard: Heard, terms: WatchedTerms | None) -> Freshness:
+    """Tell how fresh a session's numbers are.
+
+    A live one must have settled every bar that closed two minutes ago or earlier by the exchange's
+    calendar; a replay must have said something within three of its bars, and ten seconds at least.
+    """
+    if terms is None or heard.is_running is None:
+        return Freshness("unknown", heard.at, "only its journal is known here")
+    if not heard.is_running:
+        whole = terms.n_bars is not None and heard.n_bars >= terms.n_bars - 1
+        why = "every bar was traded" if whole else "no process trades it"
+        return Freshness("ended" if whole else "stopped", heard.at, why)
+    if heard.bar is None:
+        return Freshness("waiting", heard.at, "no bar was settled yet")
+    if terms.is_replay:
+        return _judge_replay(heard, terms)
+    return _judge_live(heard, heard.bar, terms)
+
+
+def judge_file(
+    now: datetime, written_at: datetime | None, *, is_running: bool, due_s: float
+) -> Freshness:
+    """Tell how fresh what a process appends to a file is.
+
+    Args:
+        now: Now.
+        written_at: When it last grew.
+        is_running: Whether the process lives.
+        due_s: Seconds within which something new is due.
+    """
+    if not is_running:
+        return Freshness("ended", written_at)
+    if written_at is None:
+        return Freshness("waiting", None, "nothing was written yet")
+    due = written_at + timedelta(seconds=due_s)
+    return Freshness("stale", written_at) if now > due else Freshness("live", written_at)
+
+
+def _judge_replay(heard: Heard, terms: WatchedTerms) -> Freshness:
+    bar_s = (
+        Timeframe.parse(terms.timeframe).duration.total_seconds() / terms.speed
+        if terms.speed
+        else 0
+    )
+    silence_s = max(REPLAY_GRACE_S, _BARS_OF_SILENCE * bar_s)
+    if heard.at is not None and (heard.now - heard.at).total_seconds() > silence_s:
+        return Freshness("stale", heard.at, f"nothing for more than {silence_s:.0f} s")
+    return Freshness("live", heard.at)
+
+
+def _judge_live(heard: Heard, bar: datetime, terms: WatchedTerms) -> Freshness:
+    hours = _hours(terms.calendar, terms.timeframe, terms.grid, heard.now.date())
+    try:
+        due = hours.next_close(bar)
+    except UserError:
+        return Freshness("stale", bar, "the calendar knows no bar after its last one")
+    if heard.now > due + timedelta(seconds=GRACE_S):
+        return Freshness("stale", due, "a bar closed and was not settled")
+    is_open = hours.clock(heard.now).is_open
+    why = "" if is_open else "the market is closed"
+    return Freshness("live" if is_open else "waiting", heard.at, why)
+
+
+@lru_cache(maxsize=64)
+def _hours(calendar: str, timeframe: str, grid: str, day: date) -> ExchangeHours:
+    return ExchangeHours(calendar, timeframe, BarGrid(grid), day - timedelta(days=30), day)

@@ -1,0 +1,130 @@
+"""A session as a page shows it: plain records, whatever database they came from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tradingbot.domain.events.session import AlertRaised, DecisionMade, SessionStateSaved
+from tradingbot.domain.order import Order
+from tradingbot.domain.position import Fill
+from tradingbot.monitoring.dashboard.sources.breaker_distance import BreakerDistance
+from tradingbot.monitoring.dashboard.sources.freshness import Freshness
+from tradingbot.monitoring.dashboard.sources.session_place import WatchedTerms
+
+
+@dataclass(frozen=True)
+class EquitySeries:
+    """Equity at the close of T bars."""
+
+    at: NDArray[np.datetime64]
+    """(T,) UTC."""
+    equity_ccy: NDArray[np.float64]
+    """(T,)"""
+
+    def __len__(self) -> int:
+        return len(self.at)
+
+
+NO_EQUITY = EquitySeries(np.array([], "datetime64[us]"), np.array([], np.float64))
+
+
+@dataclass(frozen=True)
+class PositionLine:
+    """One holding at the close of the last bar."""
+
+    symbol: str
+    units: Decimal
+    entry: float
+    """Average price; NaN where the journal does not say."""
+    mark: float
+    """Last close."""
+    value_ccy: float
+    unrealised_ccy: float
+    share_frac: float
+    """Of equity, signed."""
+
+
+@dataclass(frozen=True)
+class TradeLine:
+    """One fill, and why it was asked for."""
+
+    fill: Fill
+    decision: DecisionMade | None
+    """None where the decision is not among those that were read."""
+    realised_ccy: Decimal | None
+    """Profit that it realised, net of fees; None where nothing was closed, or not read."""
+
+
+@dataclass(frozen=True)
+class Acting:
+    """Which model decides."""
+
+    sha256: str
+    run: str | None = None
+    verdict: str | None = None
+    """Of its gates."""
+    version: str | None = None
+    """Of the registry; None where the bundle is not there."""
+
+
+@dataclass(frozen=True)
+class SessionView:
+    """Everything of one session; times are those of its journal."""
+
+    name: str
+    where: str
+    """Its journal, without a password."""
+    terms: WatchedTerms | None
+    freshness: Freshness
+    started_at: datetime | None = None
+    broker: str = ""
+    symbols: tuple[str, ...] = ()
+    acting: Acting | None = None
+    state: SessionStateSaved | None = None
+    equity: EquitySeries = NO_EQUITY
+    positions: tuple[PositionLine, ...] = ()
+    open_orders: tuple[Order, ...] = ()
+    denied: tuple[Order, ...] = ()
+    """The last orders that the gate denied, the newest first."""
+    trades: tuple[TradeLine, ...] = ()
+    """The last fills, the newest first."""
+    breakers: tuple[BreakerDistance, ...] = ()
+    latency_s: float | None = None
+    """From the close that was decided on to the sending of the last order; None before one."""
+    latency_at: datetime | None = None
+    alerts: tuple[AlertRaised, ...] = ()
+    """The last ones, the newest first."""
+    n_orders: int = 0
+    n_fills: int = 0
+    data_label: str = ""
+    """Data in words; what was generated is called so."""
+    problem: str = ""
+    """Why its journal cannot be read now; empty where it can."""
+
+    @property
+    def tripped(self) -> tuple[str, ...]:
+        """Names of breakers that tripped and were not armed again."""
+        return tuple(each.name for each in self.breakers if each.is_tripped)
+
+    @property
+    def trading_state(self) -> str:
+        """What it may do, in a word."""
+        return "unknown" if self.state is None else self.state.trading_state.value
+
+
+@dataclass
+class AccountHistory:
+    """Accounts of N agents over the last bars, as arrays that grow."""
+
+    at: list[datetime] = field(default_factory=list)
+    mark: list[NDArray[np.float32]] = field(default_factory=list)
+    """(N,) close of each bar."""
+    equity: list[NDArray[np.float64]] = field(default_factory=list)
+    """(N,) worth of each account."""
+    units: list[NDArray[np.float64]] = field(default_factory=list)
+    """(N,) signed."""

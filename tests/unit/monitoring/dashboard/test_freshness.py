@@ -1,0 +1,92 @@
+"""Stale, waiting, live or ended: by the exchange's calendar, and by the pace of a replay."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from tradingbot.monitoring.dashboard.sources.freshness import Heard, judge_file, judge_session
+from tradingbot.monitoring.dashboard.sources.session_place import WatchedTerms
+from tradingbot.risk.limits import SessionLimits
+
+# Friday 2026-01-09; hourly bars of New York close at 15:30, 16:30 … 20:30 and 21:00 UTC.
+FRIDAY_BAR = datetime(2026, 1, 9, 15, 30, tzinfo=UTC)
+
+
+def terms(**changes: object) -> WatchedTerms:
+    fields: dict[str, object] = {
+        "run": "toy",
+        "dataset": None,
+        "bars": "alpaca",
+        "speed": 0.0,
+        "calendar": "XNYS",
+        "timeframe": "1h",
+        "grid": "session",
+        "start_ccy": 1e5,
+        "limits": SessionLimits(),
+        "authorised": (),
+        "n_bars": None,
+    }
+    return WatchedTerms(**{**fields, **changes})  # type: ignore[arg-type]
+
+
+def heard(
+    now: datetime, *, bar: datetime | None = FRIDAY_BAR, running: bool | None = True
+) -> Heard:
+    return Heard(now, FRIDAY_BAR, bar, 5, running)
+
+
+@pytest.mark.parametrize(
+    ("now", "state"),
+    [
+        (FRIDAY_BAR + timedelta(minutes=30), "live"),
+        (FRIDAY_BAR + timedelta(minutes=61), "live"),  # within the grace
+        (FRIDAY_BAR + timedelta(minutes=63), "stale"),
+        (FRIDAY_BAR + timedelta(days=2), "stale"),
+    ],
+)
+def test_live_session_is_stale_where_a_bar_closed_and_was_not_settled(
+    now: datetime, state: str
+) -> None:
+    found = judge_session(heard(now), terms())
+
+    assert found.state == state
+    if state == "stale":
+        assert found.since == FRIDAY_BAR + timedelta(hours=1)
+
+
+def test_live_session_waits_over_the_week_end_without_being_stale() -> None:
+    last = datetime(2026, 1, 9, 21, 0, tzinfo=UTC)
+
+    sunday = judge_session(heard(last + timedelta(days=2), bar=last), terms())
+    monday = judge_session(heard(datetime(2026, 1, 12, 15, 33, tzinfo=UTC), bar=last), terms())
+
+    assert (sunday.state, sunday.why) == ("waiting", "the market is closed")
+    assert monday.state == "stale"
+
+
+def test_replay_is_stale_after_three_of_its_bars() -> None:
+    paced = terms(bars="replay", speed=60.0)  # a bar a minute
+
+    assert judge_session(heard(FRIDAY_BAR + timedelta(seconds=170)), paced).state == "live"
+    assert judge_session(heard(FRIDAY_BAR + timedelta(seconds=190)), paced).state == "stale"
+
+
+def test_session_without_a_process_ended_or_stopped() -> None:
+    whole = terms(bars="replay", n_bars=6)
+
+    assert judge_session(heard(FRIDAY_BAR, running=False), whole).state == "ended"
+    assert judge_session(heard(FRIDAY_BAR, running=False), terms()).state == "stopped"
+    assert judge_session(heard(FRIDAY_BAR, running=None), terms()).state == "unknown"
+    assert judge_session(heard(FRIDAY_BAR), None).state == "unknown"
+    assert judge_session(heard(FRIDAY_BAR, bar=None), terms()).state == "waiting"
+
+
+def test_file_of_a_process_is_stale_after_what_is_due() -> None:
+    late = FRIDAY_BAR + timedelta(seconds=61)
+
+    assert judge_file(late, FRIDAY_BAR, is_running=True, due_s=60).state == "stale"
+    assert judge_file(late, FRIDAY_BAR, is_running=True, due_s=62).state == "live"
+    assert judge_file(late, FRIDAY_BAR, is_running=False, due_s=60).state == "ended"
+    assert judge_file(late, None, is_running=True, due_s=60).state == "waiting"

@@ -1,0 +1,132 @@
+"""Words and numbers of the dashboard: escaped, labelled, the verdict by the worst that is known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fixtures.example_dossier import example_part
+from fixtures.watched_sessions import HOSTILE, alert, begin, make_session, settle, watch, writing
+from tradingbot.domain.events.session import AlertLevel
+from tradingbot.domain.trading_state import TradingState
+from tradingbot.evaluation.report.table import table_of
+from tradingbot.monitoring.dashboard import markup
+from tradingbot.monitoring.dashboard.expectation import Expectation, expect_from
+from tradingbot.monitoring.dashboard.moments import choose_zone, describe_age
+from tradingbot.monitoring.dashboard.outlook import judge_outlook
+from tradingbot.monitoring.dashboard.palette import palette_of
+from tradingbot.monitoring.dashboard.sources.freshness import Freshness
+from tradingbot.monitoring.dashboard.sources.session_view import SessionView
+
+ZONE = choose_zone("market", market="America/New_York", local=None)
+
+
+def view_of(folder: Path, **facts: object) -> SessionView:
+    """Return a session that runs, with breakers as given."""
+    session = make_session(folder)
+    with writing(session) as journal:
+        journal.record(*begin(), settle(0), settle(1, **facts), session="first")  # type: ignore[arg-type]
+    found = watch(folder).sessions()[0]
+    return replace(found, freshness=Freshness("live", found.freshness.since))
+
+
+def test_quiet_session_lets_one_sleep(tmp_path: Path) -> None:
+    assert judge_outlook([view_of(tmp_path)], {}, ZONE).word == "Sleep well"
+    assert judge_outlook([], {}, ZONE).word == "Nothing runs"
+
+
+def test_tripped_breaker_asks_to_act_and_names_it(tmp_path: Path) -> None:
+    found = judge_outlook([view_of(tmp_path, drawdown_frac=0.2)], {}, ZONE)
+
+    assert found.word == "Act now"
+    assert found.reasons[0] == "first: drawdown tripped"
+
+
+def test_breaker_near_its_limit_asks_for_a_look(tmp_path: Path) -> None:
+    found = judge_outlook([view_of(tmp_path, loss_frac=0.016)], {}, ZONE)
+
+    assert found.word == "Have a look"
+    assert "daily loss has used 80" in found.reasons[0]
+
+
+def test_stale_source_and_unreadable_journal_ask_to_act(tmp_path: Path) -> None:
+    view = view_of(tmp_path)
+    stale = replace(view, freshness=Freshness("stale", datetime(2026, 7, 1, tzinfo=UTC), "silent"))
+
+    assert judge_outlook([stale], {}, ZONE).reasons == (
+        "first: stale since 2026-06-30 20:00:00 EDT: silent",
+    )
+    assert judge_outlook([replace(view, problem="gone")], {}, ZONE).word == "Act now"
+
+
+def test_halted_session_and_critical_alert_ask_to_act(tmp_path: Path) -> None:
+    halted = view_of(tmp_path, state=TradingState.HALTED)
+    critical = replace(view_of(tmp_path / "b"), alerts=(alert(1, AlertLevel.CRITICAL, "drift"),))
+
+    assert "halted" in judge_outlook([halted], {}, ZONE).reasons[0]
+    assert "drift" in judge_outlook([critical], {}, ZONE).reasons[0]
+
+
+def test_equity_below_the_band_of_the_backtest_asks_for_a_look(tmp_path: Path) -> None:
+    view = view_of(tmp_path, equity=90_000.0)
+    expected = Expectation(0.0, 0.0, 0.001, "run toy")
+
+    assert judge_outlook([view], {"first": expected}, ZONE).word == "Have a look"
+    assert judge_outlook([view], {"first": replace(expected, deviation_frac=0.1)}, ZONE).word == (
+        "Sleep well"
+    )
+
+
+def test_expectation_of_a_part_grows_with_time_as_its_formula_says() -> None:
+    found = expect_from(example_part("test", "2024-01-01"), "toy")
+
+    assert found is not None
+    band = found.band(100.0, np.array([0.0, 1.0, 400.0]))
+    assert band.low[0] == band.middle[0] == band.high[0] == 100.0
+    half = 1.959964 * 100 * np.sqrt(found.deviation_frac**2 * 400 + (found.error_frac * 400) ** 2)
+    assert band.high[2] - band.middle[2] == pytest.approx(half)
+    assert band.middle[2] == pytest.approx(100 * (1 + 400 * found.mean_frac))
+    assert "test 2024-01-01" in found.words
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_names_are_escaped_wherever_they_stand(name: str) -> None:
+    written = markup.table(table_of(["a"], [[name]], name, words=("a",)), nothing=name)
+    written += markup.banner("good", "word", name, [name]) + markup.note(name)
+
+    assert "<script" not in written
+    assert "\n" not in written.replace("</tr>\n", "")
+    assert "\0" not in written
+    assert len(max(written.split(">"), key=len)) < 2500
+
+
+def test_times_are_labelled_and_right_when_clocks_change() -> None:
+    before = datetime(2026, 11, 1, 5, 30, tzinfo=UTC)
+
+    assert ZONE.moment(before) == "2026-11-01 01:30 EDT"
+    assert ZONE.moment(before.replace(hour=6)) == "2026-11-01 01:30 EST"
+    assert ZONE.label == "America/New_York, market"
+    assert choose_zone("local", market=None, local="Europe/Berlin").moment(before).endswith("CET")
+    assert choose_zone("local", market=None, local="Mars/Base").label == "UTC"
+    assert choose_zone("market", market=None, local=None).label == "UTC"
+
+
+def test_age_is_told_in_its_unit() -> None:
+    assert [describe_age(s) for s in (0.4, 12, 90, 7200, 200_000, None)] == [
+        "0.4 s",
+        "12 s",
+        "1.5 min",
+        "2 h",
+        "2.31 days",
+        "–",
+    ]
+
+
+def test_palette_is_that_of_the_reports() -> None:
+    assert palette_of("light").accent == "#0072b2"
+    assert palette_of("dark").ink == "#e9e7e2"
+    assert palette_of("light").tint("#102030", 0.5) == "rgba(16,32,48,0.5)"
