@@ -39,6 +39,6 @@ class Palette:
 @cache
 def palette_of(theme: Theme) -> Palette:
     """Return the colours of a theme."""
-    sheet = files("tradingbot.evaluation").joinpath("templates", "page.css").read_text("utf-8")
+    sheet = files("tradingbot.evaluation").joinpath("templates", "chart.css").read_text("utf-8")
     place = 1 if theme == "light" else 2
     return Palette(**{found[1]: found[place + 1] for found in _PAIR.finditer(sheet)})
