@@ -50,7 +50,8 @@ for line in sys.stdin:
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = application.run(["--workspace", sys.argv[1], *json.loads(line)])
-    heavy = {"torch", "lightgbm", "matplotlib", "mlflow", "gymnasium"} & set(sys.modules) - before
+    slow = {"torch", "lightgbm", "matplotlib", "mlflow", "gymnasium", "ray"}
+    heavy = slow & set(sys.modules) - before
     print(json.dumps((code, out.getvalue(), err.getvalue(), sorted(heavy))))
 """
 
@@ -200,6 +201,25 @@ MISTAKES: dict[str, str] = {
     "train --resume nope": NO_RUN,
     "train --resume one --set budget.n_env=3": "Did you mean 'n_envs'?",
     "train --resume held": "run must not be in use",
+    "train --executor rai": "--executor must be known",
+    "train --address h:1": "--address must stand with --executor ray",
+    "train --token-file token": "--token-file must stand with --executor ray",
+    "evaluate one --executor rai": "Did you mean 'ray'?",
+    "evaluate one --executor ray --address here": "--address must be HOST:PORT",
+    "evaluate one --executor ray --address h:1 --token-file gone": "must name the token",
+    "power mine --executor ray": "a cluster must be started or named",
+    "power mine --executor ray --address h:1": "--token-file must name the token of the cluster",
+    "power mine --token-file token": "--token-file must stand with --executor ray",
+    "cluster start --nodes 0": "--nodes",
+    "cluster start --cpus 0": "--cpus",
+    "cluster start --gpus -1": "--gpus",
+    "cluster start --store-mb 1": "--store-mb",
+    "cluster start --port 99999": "--port",
+    "cluster start --address h:1": "--address and --token-file must stand together",
+    "cluster start --address h:1 --token-file gone": "must name the token of the cluster",
+    "cluster status": "a cluster must be started or named",
+    "cluster status --address h": "--address must be HOST:PORT",
+    "cluster status --address h:1 --token-file gone": "must name the token of the cluster",
     "train --force": "--force must stand with --resume",
     "supervised train --name ../x": "name of a model must be letters",
     f"{SUPERVISED} --model nope": "model must be a known one",

@@ -6,10 +6,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+<<<<<<< HEAD
 EXTRAS = (
     *("onnx", "onnxruntime", "fastapi", "sqlalchemy", "alembic", "lightgbm", "optuna"),
     "streamlit",
 )
+=======
+EXTRAS = ("onnx", "onnxruntime", "fastapi", "sqlalchemy", "alembic", "lightgbm", "ray")
+>>>>>>> 0ae672e0 (Start, see and stop a cluster, and let evaluations, trials and actors work on it)
 HIDDEN = f"import sys; sys.modules.update(dict.fromkeys({EXTRAS}));"
 """Python that does not find these packages."""
 COMMANDS = {
@@ -20,6 +24,10 @@ COMMANDS = {
     ),
     "tune": (["tune", "x", "--preset", "quick"],),
     "trade": (["journal", "verify", "--journal", "first"],),
+    "cluster": (
+        ["cluster", "start"],
+        ["power", "mine", "--executor", "ray", "--address", "h:1", "--token-file", __file__],
+    ),
 }
 SCRIPT = """
 from tradingbot.app.cli.application import run

@@ -6,6 +6,8 @@ import logging
 import os
 import socket
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -117,6 +119,22 @@ def connect(address: ClusterAddress, limit_s: float = 5.0) -> None:
         )
     except Exception as e:  # Ray has no common base of what it refuses with
         raise _no_cluster(address, str(e).strip().partition("\n")[0][:120]) from e
+
+
+@contextmanager
+def connected(address: ClusterAddress) -> Iterator[None]:
+    """Be a driver in the block.
+
+    Raises:
+        ConfigError: As `connect`.
+    """
+    connect(address)
+    import ray
+
+    try:
+        yield
+    finally:
+        ray.shutdown()
 
 
 def _no_cluster(address: ClusterAddress, was: str) -> ConfigError:

@@ -16,30 +16,52 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from tradingbot.cluster.connection import ray_environment
+from tradingbot.cluster.connection import ClusterAddress, head_answers, ray_environment
 from tradingbot.cluster.node_settings import MEBIBYTE, NodeSettings, read_node, state_file
 from tradingbot.data.atomic import write_text
 
 _HEAD_S = 20
 """Without a head after which a node gives up what it does."""
+_LOOK_S = 0.5
 
 
-def run_node(settings: NodeSettings) -> None:
-    """Be a node until SIGTERM or SIGINT, or until a process of Ray ends."""
+def run_node(settings: NodeSettings) -> bool:
+    """Be a node until SIGTERM or SIGINT, or until a process of Ray ends.
+
+    Returns:
+        Whether it was asked to end.
+    """
     ended = threading.Event()
+    _end_on_signals(ended)
+    if not settings.is_head and not _await_head(settings, ended):
+        return True
     os.environ.update(ray_environment(Path(settings.token_file), head_s=_HEAD_S))
     node = _start(settings)
-    for number in (signal.SIGTERM, signal.SIGINT):  # Ray would first wait for what is under way
-        signal.signal(number, lambda *_: ended.set())
-    folder = Path(settings.folder)
-    told = {"address": node.gcs_address, "process": os.getpid(), "node": node.node_id}
-    write_text(state_file(folder), json.dumps(told) + "\n")
+    _end_on_signals(ended)  # again: Ray's own would first wait for what is under way
+    told = {"address": node.gcs_address, "node": node.node_id, "process": os.getpid()}
+    state = state_file(Path(settings.folder))
+    write_text(state, json.dumps(told) + "\n")
     try:
-        while not ended.wait(0.5) and node.remaining_processes_alive():
+        while not ended.wait(_LOOK_S) and node.remaining_processes_alive():
             pass
     finally:
-        state_file(folder).unlink(missing_ok=True)
-        node.kill_all_processes(check_alive=False, allow_graceful=True)
+        state.unlink(missing_ok=True)
+        node.kill_all_processes(check_alive=False, allow_graceful=ended.is_set())
+    return ended.is_set()
+
+
+def _end_on_signals(ended: threading.Event) -> None:
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: ended.set())
+
+
+def _await_head(settings: NodeSettings, ended: threading.Event) -> bool:
+    """Wait until the head listens; false where this node is asked to end first."""
+    address = ClusterAddress(settings.head, Path(settings.token_file))
+    while not head_answers(address):
+        if ended.wait(_LOOK_S):
+            return False
+    return True
 
 
 def _start(settings: NodeSettings) -> Any:
@@ -56,8 +78,7 @@ def _start(settings: NodeSettings) -> Any:
         min_worker_port=0,
         max_worker_port=0,
         node_manager_port=0,
-        # A node that joins takes the head's folder of that name, wherever it is.
-        temp_dir=str(Path(settings.folder) / "ray") if settings.is_head else None,
+        temp_dir=settings.ray_folder or None,
         gcs_address=settings.head or None,
         gcs_server_port=settings.port or None,
     )
@@ -78,4 +99,9 @@ def _start(settings: NodeSettings) -> Any:
 
 
 if __name__ == "__main__":
-    run_node(read_node(sys.argv[1]))
+    own = read_node(sys.argv[1])
+    if not run_node(own) and not own.is_head:
+        # The head was lost. What Ray keeps in a process is of that head: begin anew, as the same
+        # process, and join the head that comes back.
+        again = [sys.executable, "-m", "tradingbot.cluster.node_process", *sys.argv[1:]]
+        os.execv(sys.executable, again)  # noqa: S606 - no shell is wanted

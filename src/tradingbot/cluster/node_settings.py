@@ -16,9 +16,12 @@ class NodeSettings(CheckedFields):
     """A node: a head that others join, or one that joins."""
 
     folder: str
-    """Where it says where it is, and keeps Ray's files and logs."""
+    """Where it says that it is up, and where."""
     token_file: str
     """Holds the secret without which nothing may talk to the cluster."""
+    ray_folder: str = ""
+    """Where Ray keeps sockets and logs, with a short path; empty for a node that joins: it takes
+    the head's."""
     head: str = ""
     """Address of the head, HOST:PORT; empty: this node is one."""
     port: int = bounded(0, "[0, 65535]")

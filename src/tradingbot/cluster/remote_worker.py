@@ -8,7 +8,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tradingbot.cluster.worker import ClusterWorker, Greeting, end_process
+from tradingbot.cluster.processes import end_process
+from tradingbot.cluster.worker import ClusterWorker, Greeting
 from tradingbot.executors.jobs import Job
 
 Said = Literal["greeting", "answer", "pulse"]

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-import signal
-from contextlib import suppress
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from tradingbot.cluster.code_version import CodeVersion, code_version
+from tradingbot.cluster.processes import begun_at
 from tradingbot.executors.executor import OpenWork, Work
 from tradingbot.executors.worker import Done, Failed, ProgressReport, do_item
 
@@ -58,19 +56,3 @@ class ClusterWorker:
 
     def _report(self, finished: int, total: int, label: str) -> None:
         self._told = ProgressReport(finished, total, label)
-
-
-def begun_at(process: int) -> int:
-    """Return when a process began, in ticks since the machine did; -1 where there is none."""
-    with suppress(OSError):
-        # The name in brackets may hold anything; what follows it is numbers.
-        text = Path(f"/proc/{process}/stat").read_text(encoding="ascii", errors="replace")
-        return int(text.rpartition(")")[2].split()[19])
-    return -1
-
-
-def end_process(process: int, begun: int) -> None:
-    """Kill a process of this machine that does not listen, if it is still the same."""
-    if begun_at(process) == begun >= 0:
-        with suppress(ProcessLookupError):
-            os.kill(process, signal.SIGKILL)

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from fixtures.cluster_work import open_work
-from fixtures.ray_nodes import RayNodes, ray_nodes
+from fixtures.ray_nodes import RayNodes, commands_of, ray_nodes
 from tradingbot.cluster.connection import ClusterAddress, connect
 from tradingbot.cluster.executor import RayExecutor
 from tradingbot.cluster.times import ClusterTimes
@@ -140,20 +140,9 @@ def test_cluster_has_no_dashboard_and_no_client_server(nodes: RayNodes) -> None:
         for place in (host, "127.0.0.1"):
             with pytest.raises(ConnectionRefusedError):
                 socket.create_connection((place, port), timeout=2)
-    commands = [
-        (entry / "cmdline").read_bytes()
-        for entry in Path("/proc").iterdir()
-        if entry.name.isdecimal() and str(nodes.folder).encode() in _command(entry)
-    ]
+    commands = [command for group in nodes.groups for command in commands_of(group)]
     assert any(b"gcs_server" in each for each in commands)
     assert not any(b"dashboard.py" in each or b"monitor.py" in each for each in commands)
-
-
-def _command(entry: Path) -> bytes:
-    try:
-        return (entry / "cmdline").read_bytes()
-    except OSError:
-        return b""
 
 
 def await_condition(holds: Callable[[], bool]) -> None:

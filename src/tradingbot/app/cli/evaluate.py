@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,6 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
+from tradingbot.app.cli.executor_options import (
+    PROCESSES,
+    AddressOption,
+    ExecutorOption,
+    TokenOption,
+    choose_workers,
+    usual_count,
+)
 from tradingbot.app.cli.invocation import Invocation, JsonOption, invocation_of
 from tradingbot.app.cli.options import look_up_run, read_options, spell_options, split_commas
 from tradingbot.app.cli.performance_table import print_performance
@@ -18,6 +25,7 @@ from tradingbot.app.console import print_json, print_note, print_table, print_te
 from tradingbot.data.atomic import chosen_by
 from tradingbot.domain.errors import ConfigError
 from tradingbot.evaluation.performance.table import ALPHA_NOTE, write_interval
+from tradingbot.executors.workers import workers_by
 
 if TYPE_CHECKING:
     from tradingbot.evaluation.dossier.dossier import Dossier
@@ -60,6 +68,9 @@ def evaluate(  # noqa: PLR0913 - one option for each thing that identifies an ev
     out: Annotated[
         Path | None, Option(help="Folder for the results; in the run's if left out.")
     ] = None,
+    executor: ExecutorOption = PROCESSES,
+    address: AddressOption = None,
+    token_file: TokenOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Evaluate a finished run: dossier, statistics, gates and one HTML page; the verdict first.
@@ -72,8 +83,11 @@ def evaluate(  # noqa: PLR0913 - one option for each thing that identifies an ev
     Example: [bold]tradingbot evaluate 20260105 --preset quick --jobs 2[/bold]
 
     Example: [bold]tradingbot evaluate 20260105 --analyses seeds --set seeds.count=10[/bold]
+
+    Example: [bold]tradingbot evaluate 20260105 --executor ray[/bold]
     """
     invocation = invocation_of(context)
+    workers = choose_workers(invocation, executor, address, token_file)
     example = "walk_forward,seeds"
     named = None if analyses is None else split_commas(analyses, "--analyses", "names", example)
     options = read_options(settings, "--set")
@@ -102,9 +116,13 @@ def evaluate(  # noqa: PLR0913 - one option for each thing that identifies an ev
         command=_command(reference, preset, settings, analyses, gates, invocation.plugins),
         out=out,
     )
-    count = jobs or os.cpu_count() or 1
+    count = jobs or usual_count(workers)
     try:
-        with progress_bar("evaluate") as progress, chosen_by("--out", out):
+        with (
+            progress_bar("evaluate") as progress,
+            chosen_by("--out", out),
+            workers_by(workers),
+        ):
             found = evaluate_run(request, invocation.workspace, jobs=count, progress=progress)
     except KeyboardInterrupt:
         print_note("Interrupted; finished analyses are kept, and the same command resumes")

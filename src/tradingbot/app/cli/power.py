@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,10 +9,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
+from tradingbot.app.cli.executor_options import (
+    PROCESSES,
+    AddressOption,
+    ExecutorOption,
+    TokenOption,
+    choose_workers,
+    usual_count,
+)
 from tradingbot.app.cli.invocation import Invocation, JsonOption, invocation_of
 from tradingbot.app.cli.options import look_up_run, read_options, runs_root, split_commas
 from tradingbot.app.console import print_json, print_note, print_table, print_text, progress_bar
 from tradingbot.domain.errors import ConfigError
+from tradingbot.executors.workers import workers_by
 
 if TYPE_CHECKING:
     from tradingbot.evaluation.power.request import PowerRequest, PowerSettings
@@ -62,6 +70,9 @@ def show_power(  # noqa: PLR0913 - one option for each thing that identifies a m
         int | None,
         Option(min=1, help="Processes; as many as cores if left out.", show_default=False),
     ] = None,
+    executor: ExecutorOption = PROCESSES,
+    address: AddressOption = None,
+    token_file: TokenOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Plant signals of known strength into one's own bars and count how often they are found.
@@ -79,6 +90,7 @@ def show_power(  # noqa: PLR0913 - one option for each thing that identifies a m
     Example: [bold]tradingbot power mine --preset prototype10 --kappas 0,0.05,0.1[/bold]
     """
     invocation = invocation_of(context)
+    workers = choose_workers(invocation, executor, address, token_file)
     wanted = _settings(kappas, repetitions, phi, steps_share, quick=quick, seed=seed)
     names = () if symbols is None else split_commas(symbols, "--symbols", "symbols", "SPY,AAPL")
     options = read_options(settings, "--set") | ({"symbols": list(names)} if names else {})
@@ -88,9 +100,9 @@ def show_power(  # noqa: PLR0913 - one option for each thing that identifies a m
     # Torch takes seconds to import: what can be refused without it is refused by now.
     from tradingbot.evaluation.power.session import measure_power
 
-    count = jobs or os.cpu_count() or 1
+    count = jobs or usual_count(workers)
     try:
-        with progress_bar("power") as progress:
+        with progress_bar("power") as progress, workers_by(workers):
             found = measure_power(request, invocation.workspace, jobs=count, progress=progress)
     except KeyboardInterrupt:
         print_note("Interrupted; finished trials are kept, and the same command resumes")

@@ -11,6 +11,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Option
 
+from tradingbot.app.cli.executor_options import (
+    PROCESSES,
+    AddressOption,
+    ExecutorOption,
+    TokenOption,
+    choose_workers,
+)
 from tradingbot.app.cli.invocation import invocation_of
 from tradingbot.app.cli.options import (
     MarketOption,
@@ -24,6 +31,7 @@ from tradingbot.app.cli.performance_table import print_performance
 from tradingbot.app.console import print_note, print_text, progress_bar
 from tradingbot.domain.errors import ConfigError, InterruptionError, join_choices
 from tradingbot.evaluation.performance.table import ALPHA_NOTE, write_interval
+from tradingbot.executors.workers import workers_by
 from tradingbot.learning.catalogue import known_learners
 
 if TYPE_CHECKING:
@@ -81,6 +89,9 @@ def train_agents(  # noqa: PLR0913 - one option for each thing that identifies a
     force: Annotated[
         bool, Option("--force", help="Resume although something differs; it is recorded.")
     ] = False,
+    executor: ExecutorOption = PROCESSES,
+    address: AddressOption = None,
+    token_file: TokenOption = None,
     as_json: Annotated[
         bool,
         Option(
@@ -96,6 +107,8 @@ def train_agents(  # noqa: PLR0913 - one option for each thing that identifies a
     Example: [bold]tradingbot train --preset prototype10[/bold]
 
     Example: [bold]tradingbot train --preset us143 --dataset us143 --device cuda --seed 7[/bold]
+
+    Example: [bold]tradingbot train --learner impala --executor ray[/bold]
 
     Example: [bold]tradingbot train --resume 20260105-101500-ppo-1a2b3c[/bold]
     """
@@ -116,6 +129,7 @@ def train_agents(  # noqa: PLR0913 - one option for each thing that identifies a
     spelled = spell_options(options, own)
     invocation = invocation_of(context)
     workspace = invocation.workspace
+    workers = choose_workers(invocation, executor, address, token_file)
     _require_possible(resume, preset, name, force=force)
     if resume is None:
         config = _read(preset, options, spelled, workspace, name)
@@ -126,7 +140,7 @@ def train_agents(  # noqa: PLR0913 - one option for each thing that identifies a
     from tradingbot.app.signals import stop_on_signals
     from tradingbot.training.session import begin_run, resume_session
 
-    with stop_on_signals() as stop, ExitStack() as stack:
+    with stop_on_signals() as stop, ExitStack() as stack, workers_by(workers):
         callbacks = _listeners(stack, stop, as_json=as_json)
         try:
             if resume is not None:

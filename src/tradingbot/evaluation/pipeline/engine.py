@@ -18,29 +18,17 @@ from tradingbot.data.sources.source import Progress, ignore_progress
 from tradingbot.domain.errors import ConfigError, DataError, MissingExtraError
 from tradingbot.evaluation.analyses.analysis import Analysis, AnalysisInputs
 from tradingbot.evaluation.pipeline.analysis_names import OPTIONAL
-from tradingbot.evaluation.pipeline.config import EvaluateConfig
+from tradingbot.evaluation.pipeline.job import EvaluationJob, require_same
 from tradingbot.evaluation.pipeline.store import AnalysisStore, StoredAnalysis, key_of
 from tradingbot.executors.executor import Executor, InlineExecutor, Work, WorkItem
-from tradingbot.executors.processes import ProcessExecutor
+from tradingbot.executors.workers import are_elsewhere, start_workers
 from tradingbot.networks.threads import torch_threads
 from tradingbot.plugins.loading import load_from_environment
 
 if TYPE_CHECKING:
     from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
 
-
-@dataclass(frozen=True)
-class EvaluationJob:
-    """What is to be evaluated, where and how; plain values that any process can be told."""
-
-    run: str
-    """Id of the run, the beginning of it, or its folder."""
-    workspace: Path
-    config: EvaluateConfig
-    folder: Path
-    """Where analyses go."""
-    shared: Path | None = None
-    """What analyses of this evaluation hand on to each other; gone after it."""
+_SHARED_PREFIX = "tradingbot-"
 
 
 @dataclass(frozen=True)
@@ -197,24 +185,33 @@ def run_analyses(
     with ExitStack() as stack:
         if missing:
             stack.enter_context(torch_threads(1))
-            shared = Path(stack.enter_context(TemporaryDirectory(prefix="tradingbot-")))
+            # Workers of another machine see what lies beside the run.
+            place = job.folder.absolute().parent if are_elsewhere() else None
+            temporary = TemporaryDirectory(prefix=_SHARED_PREFIX, dir=place)
+            shared = Path(stack.enter_context(temporary))
             context, job = replace(context, shared=shared), replace(job, shared=shared)
             executor: Executor = InlineExecutor(context.make)
-            if min(jobs, missing) > 1:
-                workers = ProcessExecutor(partial(_open_work, job), min(jobs, missing))
-                executor = stack.enter_context(workers)
+            if are_elsewhere() or min(jobs, missing) > 1:
+                opening = partial(_open_work, job.as_seen_elsewhere(), context.identity)
+                executor = stack.enter_context(start_workers(opening, min(jobs, missing)))
             _make_missing(context, made, executor, progress)
             lost(executor.n_lost)
     return {name: made.stored[name] for name in context.analyses}
 
 
-def _open_work(job: EvaluationJob) -> Work:
-    """Open the run in a worker, which has one torch thread."""
+def _open_work(job: EvaluationJob, identity: str) -> Work:
+    """Open the run in a worker, which has one torch thread.
+
+    Raises:
+        DataError: If it is not the same run, data, configuration and sources there.
+    """
     import torch
 
     torch.set_num_threads(1)
     load_from_environment()
-    return open_context(job).make
+    context = open_context(job)
+    require_same(context.identity, identity, job.run)
+    return context.make
 
 
 class _StoredResults:

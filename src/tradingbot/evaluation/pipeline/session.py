@@ -18,12 +18,12 @@ from tradingbot.evaluation.pipeline.assembly import assemble_dossier
 from tradingbot.evaluation.pipeline.config import EvaluateConfig
 from tradingbot.evaluation.pipeline.engine import (
     EvaluationContext,
-    EvaluationJob,
     impossible,
     open_context,
     run_analyses,
     stored_names,
 )
+from tradingbot.evaluation.pipeline.job import EvaluationJob
 from tradingbot.evaluation.pipeline.store import StoredAnalysis
 from tradingbot.evaluation.pipeline.stored_dossier import (
     DOSSIER_FILE,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from tradingbot.evaluation.dossier.power import (
     PowerTrial,
 )
 from tradingbot.evaluation.pipeline.assembly import cost_words
+from tradingbot.evaluation.pipeline.job import require_same
 from tradingbot.evaluation.pipeline.receipts import AnalysisReceipts, receipts_of
 from tradingbot.evaluation.pipeline.store import (
     AnalysisStore,
@@ -40,7 +41,7 @@ from tradingbot.evaluation.power.spiked_data import SpikeSubject, open_subject, 
 from tradingbot.evaluation.power.trial import TrialSpec, lay_out_trials, run_trial
 from tradingbot.evaluation.report.power_page import render_power
 from tradingbot.executors.executor import Executor, InlineExecutor, Work, WorkItem, run_items
-from tradingbot.executors.processes import ProcessExecutor
+from tradingbot.executors.workers import are_elsewhere, start_workers
 from tradingbot.networks.threads import torch_threads
 from tradingbot.plugins.loading import load_from_environment
 from tradingbot.runs.lock import hold_lock
@@ -70,6 +71,10 @@ class _PowerJob:
     folder: Path
     receipts: tuple[str, str, int]
     """Run, data and first entry of the ledger."""
+
+    def as_seen_elsewhere(self) -> _PowerJob:
+        """Return the same with paths that do not depend on where a process stands."""
+        return replace(self, workspace=self.workspace.absolute(), folder=self.folder.absolute())
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,14 +173,16 @@ def _bench(subject: SpikeSubject, job: _PowerJob) -> _Bench:
     return _Bench(subject, job.workspace, AnalysisStore(job.folder, receipts), identity)
 
 
-def _open_work(job: _PowerJob) -> Work:
+def _open_work(job: _PowerJob, identity: str) -> Work:
     """Open the bars in a worker, which has one torch thread."""
     import torch
 
     torch.set_num_threads(1)
     load_from_environment()
     config = config_of_mapping(job.config)
-    return _bench(open_subject(config, job.workspace, job.symbols), job).make
+    bench = _bench(open_subject(config, job.workspace, job.symbols), job)
+    require_same(bench.identity, identity, str(job.workspace))
+    return bench.make
 
 
 def _run_trials(
@@ -193,9 +200,9 @@ def _run_trials(
             stack.enter_context(torch_threads(1))
             tell(0, 0, "begins")
             executor: Executor = InlineExecutor(bench.make)
-            if min(jobs, len(missing)) > 1:
-                workers = ProcessExecutor(partial(_open_work, job), min(jobs, len(missing)))
-                executor = stack.enter_context(workers)
+            if are_elsewhere() or min(jobs, len(missing)) > 1:
+                opening = partial(_open_work, job.as_seen_elsewhere(), bench.identity)
+                executor = stack.enter_context(start_workers(opening, min(jobs, len(missing))))
             items = [WorkItem(f"trial {spec.name}", spec) for spec in missing]
             for outcome in run_items(executor, items, tell):
                 outcome.result()

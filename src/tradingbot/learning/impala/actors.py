@@ -1,16 +1,17 @@
-"""Actors at work: by turns in this process, or each in a process that is replaced when it dies."""
+"""Actors at work: by turns in this process, or each by a worker that is replaced when it dies."""
 
 from __future__ import annotations
 
 import weakref
 from collections import deque
+from contextlib import ExitStack
 from functools import partial
 from typing import Any, Protocol
 
 import torch
 
 from tradingbot.executors.executor import WorkItem
-from tradingbot.executors.processes import ProcessExecutor, WorkerTimes
+from tradingbot.executors.workers import StartWorkers, start_workers
 from tradingbot.learning.impala.actor import (
     ActorOrder,
     ActorSetting,
@@ -26,7 +27,7 @@ class Actors(Protocol):
 
     @property
     def n_lost(self) -> int:
-        """Processes that died or fell silent, and were replaced."""
+        """Workers that died or fell silent, and were replaced."""
 
     def ask(self, order: ActorOrder) -> None:
         """Take an order; an actor has one at a time."""
@@ -62,32 +63,29 @@ class LocalActors:
         self._orders.clear()
 
 
-class ProcessActors:
-    """One process per actor; a lost one is replaced, and its order carried out again, to the bit.
+class RemoteActors:
+    """One worker per actor; a lost one is replaced, and its order carried out again, to the bit.
 
-    An order is all that its rollout depends on, so it does not matter which process serves it.
+    An order is all that its rollout depends on, so it does not matter which worker serves it, or on
+    which machine.
     """
 
-    def __init__(self, settings: list[ActorSetting], times: WorkerTimes | None = None) -> None:
-        """Start as many processes as there are settings; any can serve any actor's order."""
+    def __init__(self, settings: list[ActorSetting], start: StartWorkers = start_workers) -> None:
+        """Start as many workers as there are settings; any can serve any actor's order."""
+        self._workers = ExitStack()
         opening = partial(open_actors, tuple(settings))
-        self._executor = ProcessExecutor(opening, len(settings), times=times)
+        self._executor = self._workers.enter_context(start(opening, len(settings)))
         self._orders: dict[str, ActorOrder] = {}
         self._asked = 0
-        weakref.finalize(self, self._executor.__exit__)
+        weakref.finalize(self, self._workers.close)
 
     @property
     def n_lost(self) -> int:
-        """Processes that died or fell silent, and were replaced."""
+        """Workers that died or fell silent, and were replaced."""
         return self._executor.n_lost
 
-    @property
-    def process_ids(self) -> list[int]:
-        """Of the actors that live now."""
-        return [worker.process.pid or 0 for worker in self._executor._workers]
-
     def ask(self, order: ActorOrder) -> None:
-        """Send an order to the first process that is free."""
+        """Send an order to the first worker that is free."""
         name = f"rollout {self._asked} of actor {order.actor}"
         self._asked += 1
         self._orders[name] = order
@@ -97,7 +95,7 @@ class ProcessActors:
         """Wait for the first that is done.
 
         Raises:
-            UserError: If an order was lost with its process twice.
+            UserError: If an order was lost with its worker too often.
             RuntimeError: If carrying it out failed, with its traceback.
         """
         outcome = self._executor.wait(lambda *_: None)

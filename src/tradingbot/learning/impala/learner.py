@@ -13,7 +13,7 @@ from torch import Tensor
 from tradingbot.learning.action_policy import Policy, normalise_entropy, round_action
 from tradingbot.learning.generators import begin_another, make_generator
 from tradingbot.learning.impala.actor import ActorSetting, Collected, drawn_choice
-from tradingbot.learning.impala.actors import Actors, LocalActors, ProcessActors
+from tradingbot.learning.impala.actors import Actors, LocalActors, RemoteActors
 from tradingbot.learning.impala.config import IMPALAConfig
 from tradingbot.learning.impala.improvement import VTraceImprover
 from tradingbot.learning.impala.orders import Orders, Weights, join_rollouts
@@ -126,7 +126,7 @@ class IMPALA(TaskLearner):
     def _open_actors(self) -> Actors:
         if self._actors is None:
             settings = [ActorSetting(part, self.view, self.config) for part in self._divided]
-            kind = ProcessActors if self.config.in_processes else LocalActors
+            kind = RemoteActors if self.config.in_processes else LocalActors
             self._actors = kind(settings)
         return self._actors
 

@@ -24,10 +24,10 @@ from tradingbot.evaluation.performance.record import AGENTS, HOLD, ORACLE
 from tradingbot.evaluation.pipeline import store as identity
 from tradingbot.evaluation.pipeline.engine import (
     EvaluationContext,
-    EvaluationJob,
     open_context,
     run_analyses,
 )
+from tradingbot.evaluation.pipeline.job import EvaluationJob
 from tradingbot.evaluation.pipeline.store import StoredAnalysis, run_identity
 from tradingbot.runs.ledger import Ledger
 

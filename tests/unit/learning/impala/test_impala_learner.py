@@ -15,7 +15,8 @@ from tradingbot.domain.errors import ConfigError
 from tradingbot.envs import synthetic_world
 from tradingbot.envs.population import PopulationTask
 from tradingbot.evaluation.rollout import sleeve_config
-from tradingbot.learning.impala.actors import ProcessActors
+from tradingbot.executors.processes import ProcessExecutor
+from tradingbot.learning.impala.actors import RemoteActors
 from tradingbot.learning.impala.config import IMPALAConfig
 from tradingbot.learning.impala.learner import IMPALA
 from tradingbot.learning.impala.orders import join_rollouts
@@ -38,6 +39,13 @@ LOCAL = IMPALAConfig(
     minibatch=32,
     learning_rate=constant(0.01),
 )
+
+
+def process_ids(learner: IMPALA) -> list[int]:
+    assert isinstance(learner._actors, RemoteActors)
+    executor = learner._actors._executor
+    assert isinstance(executor, ProcessExecutor)
+    return [worker.process.pid or 0 for worker in executor._workers]
 
 
 def trading_task(n_envs: int = 4) -> PopulationTask:
@@ -63,13 +71,12 @@ def test_processes_come_to_the_bits_of_this_one_though_two_are_killed() -> None:
         here.update()
         lost.append(float(there.update().metrics["actors/lost"]))
         if number == 1:
-            assert isinstance(there._actors, ProcessActors)
-            for process in there._actors.process_ids:
+            for process in process_ids(there):
                 os.kill(process, signal.SIGKILL)
 
     assert all(torch.equal(part, weights(there)[name]) for name, part in weights(here).items())
     assert lost[0] == 0.0
-    assert len(set(there._actors.process_ids)) == 2  # type: ignore[union-attr]
+    assert len(set(process_ids(there))) == 2
 
 
 def test_asynchronous_actors_measure_their_lag() -> None:
