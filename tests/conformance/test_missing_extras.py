@@ -6,14 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-<<<<<<< HEAD
 EXTRAS = (
-    *("onnx", "onnxruntime", "fastapi", "sqlalchemy", "alembic", "lightgbm", "optuna"),
-    "streamlit",
+    *("onnx", "onnxruntime", "fastapi", "sqlalchemy", "alembic", "lightgbm"),
+    *("optuna", "streamlit", "ray"),
 )
-=======
-EXTRAS = ("onnx", "onnxruntime", "fastapi", "sqlalchemy", "alembic", "lightgbm", "ray")
->>>>>>> 0ae672e0 (Start, see and stop a cluster, and let evaluations, trials and actors work on it)
 HIDDEN = f"import sys; sys.modules.update(dict.fromkeys({EXTRAS}));"
 """Python that does not find these packages."""
 COMMANDS = {

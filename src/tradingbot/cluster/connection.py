@@ -39,7 +39,7 @@ def require_ray() -> None:
 
 
 def ray_environment(token_file: Path, head_s: int = _HEAD_S) -> dict[str, str]:
-    """Return what Ray is told by the environment: who may talk to it, and to call nobody.
+    """Return what Ray is told by the environment: which token opens it, and to call no host.
 
     The mode is always said: a Ray that is left to itself writes a token into the home folder,
     which later heads insist on.

@@ -42,7 +42,7 @@ def end_group(process: int, begun: int, limit_s: float) -> bool:
         with suppress(ChildProcessError):
             os.waitpid(process, os.WNOHANG)  # one that we started is gone when it is waited for
         time.sleep(_LOOK_S)
-    # A group keeps its number as long as it has members: this is nobody else's.
+    # A group keeps its number as long as it has members: no other has it.
     if is_there or begun_at(process) < 0:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process, signal.SIGKILL)

@@ -24,7 +24,7 @@ from tradingbot.executors.executor import (
     ignore_progress,
     run_items,
 )
-from tradingbot.executors.processes import ProcessExecutor
+from tradingbot.executors.workers import are_elsewhere, start_workers
 from tradingbot.networks.threads import torch_threads
 from tradingbot.plugins.loading import load_from_environment
 from tradingbot.runs.ledger import Ledger
@@ -149,10 +149,10 @@ def _run_waves(
     with ExitStack() as stack:
         stack.enter_context(torch_threads(bench.config.threads if jobs == 1 else 1))
         executor: Executor = InlineExecutor(_work_of(request, bench))
-        if min(jobs, settings.wave) > 1 and len(study.results()) < total:
-            opened = partial(_open_work, request, workspace)
-            workers = ProcessExecutor(opened, min(jobs, settings.wave))
-            executor = stack.enter_context(workers)
+        are_many = are_elsewhere() or min(jobs, settings.wave) > 1
+        if are_many and len(study.results()) < total:
+            opened = partial(_open_work, request, workspace.absolute())
+            executor = stack.enter_context(start_workers(opened, min(jobs, settings.wave)))
         for wave in range(settings.n_waves):
             before = tuple(study.results()[: wave * settings.wave])
             done = {each.spec.number for each in study.results()}

@@ -54,8 +54,8 @@ def start(  # noqa: PLR0913 - one option for each thing that a node has
 ) -> None:
     """Start a cluster on this machine, or join one: a head, and nodes beside it.
 
-    Nothing but Ray's own ports is opened, no dashboard and no client server; whoever talks to the
-    cluster needs its token, which lies in the folder [bold]cluster[/bold] of the workspace.
+    Nothing but Ray's own ports is opened, no dashboard and no client server; to talk to the
+    cluster takes its token, which lies in the folder [bold]cluster[/bold] of the workspace.
 
     Needs the extra: cluster.
 
@@ -93,7 +93,7 @@ def start(  # noqa: PLR0913 - one option for each thing that a node has
     if show_json(as_json, {"address": started[0].head, "nodes": _plain(started)}):
         return
     print_text(f"Cluster {started[0].head}: {len(started)} nodes of this machine are up")
-    print_note("Whoever has the file token of the folder cluster may run code here: keep it")
+    print_note("The file token of the folder cluster lets its reader run code here: keep it")
     invocation.print_hint("Use it: tradingbot evaluate RUN --executor ray")
     invocation.print_hint("Stop it: tradingbot cluster stop")
 

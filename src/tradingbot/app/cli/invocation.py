@@ -20,13 +20,8 @@ WORKSPACE_VARIABLE = "TRADINGBOT_WORKSPACE"
 DEBUG_VARIABLE = "TRADINGBOT_DEBUG"
 
 _OF_A_WORKSPACE = re.compile(
-<<<<<<< HEAD
     r"\btradingbot (?=(?:demo|data|features|market rollout|train|tune|supervised|runs|backtest"
-    r"|evaluate|power|gates|export|models|serve|keys|journal)\b)"
-=======
-    r"\btradingbot (?=(?:demo|data|features|market rollout|train|supervised|runs|backtest|evaluate"
-    r"|power|gates|export|models|serve|keys|journal|cluster)\b)"
->>>>>>> 0ae672e0 (Start, see and stop a cluster, and let evaluations, trials and actors work on it)
+    r"|evaluate|power|gates|export|models|serve|keys|journal|cluster)\b)"
 )
 """Where a text names a command that reads or writes the workspace."""
 

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Argument, Option
 
+from tradingbot.app.cli.executor_options import (
+    PROCESSES,
+    AddressOption,
+    ExecutorOption,
+    TokenOption,
+    choose_workers,
+    usual_count,
+)
 from tradingbot.app.cli.invocation import Invocation, JsonOption, invocation_of
 from tradingbot.app.cli.options import (
     MarketOption,
@@ -18,6 +25,7 @@ from tradingbot.app.cli.options import (
 )
 from tradingbot.app.console import print_json, print_note, print_table, print_text, progress_bar
 from tradingbot.domain.errors import ConfigError, InterruptionError
+from tradingbot.executors.workers import workers_by
 
 if TYPE_CHECKING:
     from tradingbot.tuning.request import TuneRequest, TuneSettings
@@ -71,6 +79,9 @@ def tune_settings(  # noqa: PLR0913 - one option for each thing that identifies 
         int | None,
         Option(min=1, help="Processes; as many as cores if left out.", show_default=False),
     ] = None,
+    executor: ExecutorOption = PROCESSES,
+    address: AddressOption = None,
+    token_file: TokenOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Search settings of a training by its alpha Sharpe on validation; train the best again.
@@ -88,6 +99,7 @@ def tune_settings(  # noqa: PLR0913 - one option for each thing that identifies 
     Example: [bold]tradingbot train --preset workspace/tuning/first/best.yaml[/bold]
     """
     invocation = invocation_of(context)
+    workers = choose_workers(invocation, executor, address, token_file)
     wanted = _settings(
         trials=trials,
         wave=wave,
@@ -107,7 +119,8 @@ def tune_settings(  # noqa: PLR0913 - one option for each thing that identifies 
     names = () if symbols is None else split_commas(symbols, "--symbols", "symbols", "SPY,AAPL")
     request = _request(invocation, name, preset, space, options, tuple(names), wanted, storage)
     # Torch takes seconds to import: what can be refused without it is refused by now.
-    study = _tune(request, invocation, jobs or os.cpu_count() or 1, as_json=as_json)
+    with workers_by(workers):
+        study = _tune(request, invocation, jobs or usual_count(workers), as_json=as_json)
     _show(study, as_json=as_json)
 
 

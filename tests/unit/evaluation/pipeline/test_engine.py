@@ -90,7 +90,7 @@ def test_lost_workers_are_counted(kitchen: Kitchen, monkeypatch: pytest.MonkeyPa
     store = AnalysisStore(kitchen.folder, AnalysisReceipts(kitchen.folder, "run", "d" * 64))
     context = EvaluationContext(cast(Any, None), kitchen.analyses, store, "run")
     executor = contextlib.nullcontext(Unlucky(context.make))
-    monkeypatch.setattr(engine, "ProcessExecutor", lambda *_: executor)
+    monkeypatch.setattr(engine, "start_workers", lambda *_: executor)
     lost: list[int] = []
 
     kitchen.make(jobs=2, lost=lost.append)
