@@ -23,7 +23,10 @@ from tradingbot.networks.distributions import (
     round_to_levels,
     round_weights,
 )
+from tradingbot.networks.head_config import HeadConfig
 from tradingbot.networks.heads import StackedHead
+from tradingbot.networks.member_inputs import MemberInputs
+from tradingbot.networks.set_head import SetHead
 
 Policy = MaskedCategorical | SquashedGaussian | VectorGaussian | SimplexGaussian
 
@@ -36,6 +39,20 @@ def n_numbers(action: ActionSpec) -> int:
 def n_policy_outputs(action: ActionSpec) -> int:
     """Return the outputs that an actor needs to draw actions: A codes, or two per number."""
     return action.n_actions or 2 * n_numbers(action)
+
+
+def actor_head(
+    n_agents: int,
+    n_inputs: int,
+    n_outputs: int,
+    config: HeadConfig,
+    generator: torch.Generator,
+    members: MemberInputs | None = None,
+) -> StackedHead | SetHead:
+    """Draw the head of a policy; with `members`, one that gives each of them the same outputs."""
+    if members is None:
+        return StackedHead(n_agents, n_inputs, n_outputs, config, generator)
+    return SetHead(members, n_inputs, n_outputs // members.n_members, config, generator)
 
 
 def squashed_layout(

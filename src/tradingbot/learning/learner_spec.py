@@ -96,6 +96,8 @@ class LearnerSpec:
     """Whether it follows gradients through the task's step, whose reward must have some."""
     takes_options: bool = False
     """Whether its task must have options, `networks.options.Options`, to choose from."""
+    takes_members: bool = False
+    """Whether its actor can weigh members of a set, whatever their order: `Task.members`."""
     wraps: Callable[[Mapping[str, Any], FindLearner], ResolvedLearner] | None = None
     """(sections of all learners by name, how to find one) → it, with the settings of those that it
     wraps; None: it wraps none. What `build` takes is then no `config`, and has the field of

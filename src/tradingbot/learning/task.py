@@ -15,6 +15,7 @@ from torch import Tensor
 
 from tradingbot.domain.checks import CheckedFields, bounded, require, require_kinds
 from tradingbot.domain.errors import ConfigError
+from tradingbot.networks.member_inputs import MemberInputs
 
 TaskState = tuple[Tensor, ...]
 """All that changes in a task, last axis N · B; what resuming needs."""
@@ -138,7 +139,9 @@ class Task(Protocol):
     `carries`, a `learning.task.TransitionExtras`; without it they carry none. A task that has more
     to tell of its state has a method `metrics(state)`; see `task_metrics`. One whose environments
     can be played several times over has a method `repeated(times)`, see `repeat_task`; one of which
-    some environments can be played elsewhere has a method `keeping(first, count)`.
+    some environments can be played elsewhere has a method `keeping(first, count)`. One whose agent
+    weighs members of a set says in an attribute `members`, a `networks.member_inputs.MemberInputs`,
+    which columns of view and private numbers are theirs; see `members_of`.
     """
 
     agent_names: tuple[str, ...]
@@ -200,6 +203,12 @@ def extras_of(task: Task) -> TransitionExtras:
     """Return what the steps of a task carry, from its attribute `carries`; nothing without one."""
     carries: TransitionExtras = getattr(task, "carries", TransitionExtras())
     return carries
+
+
+def members_of(task: Task) -> MemberInputs | None:
+    """Return which inputs describe members of a set, from `members`; None without one."""
+    members: MemberInputs | None = getattr(task, "members", None)
+    return members
 
 
 def task_metrics(task: Task, state: TaskState) -> dict[str, Tensor]:

@@ -251,7 +251,6 @@ class TrainConfig(ConfigSection):
             clones=self.cloning.enabled,
             action=self.task.rules.action,
             encoder=self.encoder.preset,
-            device=self.device,
             features=self.features,
         )
         for holds, rule, keys in rules:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import InstanceOf
 
 from tradingbot.configuration.pipeline import ConfigSection
+from tradingbot.domain.checks import CheckedFields, bounded
 from tradingbot.market.curriculum.settings import CurriculumSettings
 from tradingbot.market.goals import GoalSettings
 from tradingbot.training.library_section import library_section
@@ -16,13 +17,19 @@ EnvironmentKind = Literal["population", "curriculum", "goal", "portfolio"]
 
 
 @dataclass(frozen=True)
-class PortfolioSettings:
-    """What trades the accounts that the portfolio's agent gives capital to."""
+class PortfolioSettings(CheckedFields):
+    """What trades the accounts that the portfolio's agent gives capital to, and what it sees."""
 
     sleeves: str = "buy_and_hold"
     """Rule of the package that trades every symbol's account, with its parameters: buy_and_hold,
     expert, flat, macd, momentum, momentum_quarter, random, sma_cross (sma_cross:fast=20,slow=100)
     or trend_follower; it does not learn. Oracles, strategies of plugins and models are refused."""
+    risk_aversion: float = bounded(0.0, "[0, inf)")
+    """Weight of half the squared return of a bar, taken off the reward; log growth itself dislikes
+    risk as if this were 1."""
+    embedding_numbers: int = bounded(0, ">= 0")
+    """Principal components, of the training part, through which the master sees how each sleeve's
+    agent sees the market; 0: every number of it."""
 
 
 class EnvironmentSection(ConfigSection):

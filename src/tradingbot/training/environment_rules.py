@@ -17,7 +17,6 @@ def environment_rules(
     clones: bool,
     action: ActionRules,
     encoder: str,
-    device: str,
     features: str,
 ) -> Iterator[tuple[bool, str, tuple[str, ...]]]:
     """Yield what must hold, how it is said, and the keys that do not go with the environment.
@@ -28,7 +27,6 @@ def environment_rules(
         clones: Whether actors clone an expert first.
         action: How accounts read actions.
         encoder: Name of its preset.
-        device: As the configuration says it.
         features: Name of the set.
     """
     kind = environment.kind
@@ -69,11 +67,25 @@ def environment_rules(
             ("environment.goal.reward", "learner.name"),
         )
         return
+    yield from _portfolio_rules(learner, action, encoder)
+
+
+def _portfolio_rules(
+    learner: LearnerSection, action: ActionRules, encoder: str
+) -> Iterator[tuple[bool, str, tuple[str, ...]]]:
+    """Yield what a master asks: weights that are learned as they are, of accounts of targets."""
+    spec, settings = learner.spec, learner.settings
     yield (
-        "simplex" in spec.action_kinds and not spec.differentiates,
-        "learner.name must be one that learns weights without gradients of the task (ppo) in "
-        f"environment portfolio, was {learner.name}",
+        spec.takes_members,
+        "learner.name must be one that learns weights (ppo or direct) in environment portfolio, "
+        f"was {learner.name}",
         ("learner.name",),
+    )
+    yield (
+        getattr(settings, "act_levels", 0) == 0,
+        f"learner.{learner.name}.act_levels must be 0 in environment portfolio: rounded weights "
+        f"would put all into few sleeves, was {getattr(settings, 'act_levels', 0)}",
+        (f"learner.{learner.name}.act_levels",),
     )
     yield (
         action.space == "target",
@@ -87,8 +99,6 @@ def environment_rules(
         f"was {encoder}",
         ("encoder.preset",),
     )
-    rule = "device must be cpu or auto in environment portfolio, was cuda"
-    yield device != "cuda", rule, ("device",)
 
 
 def _learner_rules(

@@ -8,21 +8,18 @@ from collections.abc import Callable
 import torch
 
 from tradingbot.agents.options.market_options import MarketOptions
-from tradingbot.agents.policy import PolicyInputs
-from tradingbot.envs.batch.observation import rows_of
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.curriculum.task import CurriculumTask
 from tradingbot.envs.neutral_bars import remove_factor
 from tradingbot.envs.population import PopulationTask
 from tradingbot.envs.population.goal_task import GoalTask
-from tradingbot.envs.portfolio.task import PortfolioTask, SleeveDecision
+from tradingbot.envs.portfolio.task import PortfolioTask, PortfolioTerms
 from tradingbot.envs.world import World
-from tradingbot.evaluation.backtest.baselines import baseline
 from tradingbot.runs.option_signals import option_signals
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.data import TrainingData
 from tradingbot.training.environment import EnvironmentSection
-from tradingbot.training.environment_rules import require_sleeve_rule
+from tradingbot.training.sleeve_book import open_book
 
 TrainingTask = PopulationTask | PortfolioTask
 """What a run trains in, and is evaluated in on other bars."""
@@ -39,8 +36,10 @@ def build_task(
     """Build what agents are trained in; arguments are those of `build_training_setup`."""
     train = data.split.train
     if config.environment.kind == "portfolio":
-        decide = sleeve_decision(config.environment.portfolio.sleeves, data.world, seed)
-        whole = PortfolioTask(data.world, env, decide, n_envs=config.budget.n_envs, seed=seed)
+        book = open_book(config, data, env, seed).to(device)
+        aversion = config.environment.portfolio.risk_aversion
+        terms = PortfolioTerms(env.rules, env.costs, aversion)
+        whole = PortfolioTask(book, terms, n_envs=config.budget.n_envs, seed=seed)
         return whole.during(train.start, train.stop - 1)
     with warnings.catch_warnings():
         # A machine without a compiler is slower, not wrong; doctor tells.
@@ -71,18 +70,6 @@ def training_world(config: TrainConfig, data: TrainingData) -> World:
         return data.world
     factor = data.factor.of(data.world.symbols)
     return remove_factor(data.world, factor, data.split.train)
-
-
-def sleeve_decision(name: str, world: World, seed: int) -> SleeveDecision:
-    """Return a rule that trades the accounts of a portfolio, by rows and private numbers.
-
-    Raises:
-        ConfigError: If it is no rule of the package, or has no such parameter.
-    """
-    require_sleeve_rule(name)
-    rule = baseline(name, world, seed=seed)
-    features, regimes = rows_of(world.features), rows_of(world.regimes)
-    return lambda row, private: rule(PolicyInputs(row, features[row], regimes[row], private))
 
 
 def enter_environment(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from tradingbot.domain.symbol import PORTFOLIO
-from tradingbot.envs.portfolio.task import PortfolioNumbers, PortfolioTask
+from tradingbot.envs.portfolio.task import PortfolioTask
 from tradingbot.evaluation.backtest import Backtest
 from tradingbot.evaluation.backtest.backtests import period_label
 from tradingbot.evaluation.backtest.result import AccountTotals, Trades
@@ -19,41 +19,43 @@ from tradingbot.evaluation.metrics.attribution import Exposure
 from tradingbot.evaluation.performance.record import AGENTS
 from tradingbot.learning.shrinkage import Act
 from tradingbot.learning.task import TaskState
-from tradingbot.market.packing import PackedAccount, unpack
 
 _WHOLE = ("policy", "symbol", "side", "entered_at", "exited_at", "bars", "reason")
 
 
 @torch.no_grad()
-def backtest_portfolio(task: PortfolioTask, act: Act, *, bars_per_year: float) -> Backtest:
+def backtest_portfolio(
+    task: PortfolioTask, act: Act, *, bars_per_year: float, name: str = AGENTS
+) -> Backtest:
     """Play a portfolio over the bars of its backtest.
 
-    Turnover and costs are those of moving capital and of the sleeves' own orders together. A
-    portfolio has weights and no round trips: `trades` is empty.
+    Turnover and costs are those of its net orders, one per symbol and bar. A portfolio has weights
+    and no round trips: `trades` is empty.
 
     Args:
         task: Of one portfolio, which nothing follows: `PortfolioTask.backtest`.
         act: What decides.
         bars_per_year: To annualise with.
+        name: Of what decides.
     """
     state, seen = task.begin()
     first = int(seen.row[0, 0])
     equity, columns, held = [1.0], [], []
-    terms = torch.zeros(len(task.term_names), 1)
+    terms = torch.zeros(len(task.term_names), 1, device=task.table.device)
     for _ in range(task.episode_bars):
         action = act(seen)
         made = task.step(state, action)
-        columns.append(_bar_of(state, made.state, action))
-        held.append(_exposure(state, made.state))
+        columns.append(_bar_of(task, made.state, action))
+        held.append(_exposure(task, state, made.state))
         state, seen, terms = made.state, made.observation, terms + made.terms[:, 0]
         equity.append(float(task.wealth(state)[0, 0]))
     position, turnover, cost, asked = np.array(columns, np.float64).T[..., None]
-    closed_at = task.world.closed_at[first : first + len(equity)]
+    closed_at = task.book.closed_at[first : first + len(equity)]
     nothing = np.zeros(1)
     return Backtest(
-        policy=AGENTS,
-        label=period_label(task.world, closed_at),
-        synthetic=task.world.synthetic,
+        policy=name,
+        label=period_label(task.book, closed_at),
+        synthetic=task.book.synthetic,
         symbols=(PORTFOLIO,),
         closed_at=closed_at,
         bars_per_year=bars_per_year,
@@ -64,14 +66,14 @@ def backtest_portfolio(task: PortfolioTask, act: Act, *, bars_per_year: float) -
         cost_frac=cost,
         action=asked,
         reward_names=task.term_names,
-        reward_terms=terms.double().numpy(),
+        reward_terms=terms.double().numpy(force=True),
         denials=np.zeros(1, np.int64),
         trades=_no_trades(),
-        costs=task.config.costs,
+        costs=task.terms.costs,
         delay_bars=0,
-        initial_cash_ccy=task.config.rules.account.initial_cash_ccy,
+        initial_cash_ccy=task.terms.rules.account.initial_cash_ccy,
         account=AccountTotals(nothing, nothing, nothing, nothing),
-        held=task.world.symbols,
+        held=task.book.symbols,
     )
 
 
@@ -104,33 +106,25 @@ def pool_accounts(played: Backtest) -> Backtest:
 
 
 def _bar_of(
-    before: TaskState, after: TaskState, action: Tensor
+    task: PortfolioTask, after: TaskState, action: Tensor
 ) -> tuple[float, float, float, float]:
     """Return position ÷ value at the close, turnover, cost, and the share asked to be invested."""
-    then, now = unpack(PackedAccount(*before[:2])), unpack(PackedAccount(*after[:2]))
-    held, numbers = after[2][:-1, 0], after[3][:, 0]
-    worth = now.equity.clamp_min(torch.finfo(torch.float64).tiny)
-    start = then.equity.clamp_min(torch.finfo(torch.float64).tiny)
-    paid = [a.commission_paid + a.slippage_paid + a.borrow_paid for a in (then, now)]
-    own_turnover = (held * (now.turnover - then.turnover) / start).sum()
-    own_cost = (held * (paid[1] - paid[0]) / start).sum()
-    figures = PortfolioNumbers(*numbers)
+    now = task.numbers(after)
     return (
-        float((held * now.units * now.mark / worth).sum()),
-        float(figures.turnover + own_turnover),
-        float(figures.cost + own_cost),
+        float(after[1][:, 0].sum()),
+        float(now.turnover),
+        float(now.cost),
         1.0 - float(action[0, 0, -1]),
     )
 
 
-def _exposure(before: TaskState, after: TaskState) -> Exposure:
+def _exposure(task: PortfolioTask, before: TaskState, after: TaskState) -> Exposure:
     """Return the exposure (N,) to each symbol over a bar, priced at the close before it."""
-    then, now = unpack(PackedAccount(*before[:2])), unpack(PackedAccount(*after[:2]))
-    least = torch.finfo(torch.float64).tiny
-    gap = before[2][:-1, 0] * then.units * then.mark / then.equity.clamp_min(least)
-    growth = PortfolioNumbers(*after[3][:, 0]).growth
-    day = growth * after[2][:-1, 0] * now.units * then.mark / now.equity.clamp_min(least)
-    return Exposure(gap.numpy(), day.numpy())
+    then, now = task.numbers(before), task.numbers(after)
+    bars = task.book.bars(then.bar.long())
+    moved = (1.0 + bars.gap_frac[0]) * (1.0 + bars.within_frac[0])
+    day = now.growth * after[1][:, 0] / moved
+    return Exposure(before[1][:, 0].numpy(force=True), day.numpy(force=True))
 
 
 def _no_trades() -> Trades:

@@ -14,7 +14,7 @@ from tradingbot.agents.policy import Policy, PolicyInputs
 from tradingbot.data.splits import IndexRange
 from tradingbot.envs.population import PRIVATE_NAMES, PopulationTask
 from tradingbot.envs.population.layout import action_spec, market_table
-from tradingbot.envs.portfolio.task import portfolio_inputs
+from tradingbot.envs.portfolio.book import portfolio_inputs
 from tradingbot.envs.world import FEATURE_BOUND, World
 from tradingbot.features.panel import formula_hashes
 from tradingbot.features.scaler_files import ScalerRecord

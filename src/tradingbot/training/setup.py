@@ -127,8 +127,7 @@ def build_training_setup(
         DataError: If no episode fits into the training part, or a part has too few bars.
         UserError: If the device's memory does not suffice.
     """
-    env, on_cpu = env_config(config), config.environment.kind == "portfolio"
-    device = torch.device("cpu") if on_cpu else choose_device(config.device)
+    env, device = env_config(config), choose_device(config.device)
     require_parts(data, decides=config.validation.shrink)
     with within_memory(device):
         task = build_task(config, data, env, seed, device, interrupted)

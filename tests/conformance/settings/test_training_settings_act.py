@@ -369,6 +369,8 @@ CHANGES: dict[str, tuple[Any, Options]] = {
 """Key → another value, and what must be set for it to act; others get another value by kind."""
 CANNOT_SHOW: dict[str, str] = {
     "environment.portfolio.sleeves": "what trades: tests/unit/training/test_environments.py",
+    "environment.portfolio.risk_aversion": "the reward: tests/unit/training/test_environments.py",
+    "environment.portfolio.embedding_numbers": "what is seen: unit/training/test_sleeve_book.py",
     "learner.sac.hindsight.strategy": "needs goals: unit/learning/sac/test_hindsight_replay.py",
     "learner.sac.hindsight.n_goals": "needs goals: unit/learning/sac/test_hindsight_replay.py",
     "dataset": "another dataset is other data: tests/unit/training/test_setup.py opens stored ones",

@@ -16,7 +16,8 @@ from fixtures.tiny_training import tiny_config
 from fixtures.trading_worlds import short_config, small_world
 from tradingbot.app.cli.application import run as run_command
 from tradingbot.domain.errors import ConfigError, InterruptionError
-from tradingbot.envs.portfolio.task import PortfolioTask
+from tradingbot.envs.portfolio.sleeves import write_book
+from tradingbot.envs.portfolio.task import PortfolioTask, PortfolioTerms
 from tradingbot.evaluation.analyses.evaluated_run import open_evaluated_run
 from tradingbot.evaluation.pipeline.assembly import caveats_of
 from tradingbot.evaluation.pipeline.config import EvaluateConfig
@@ -26,10 +27,10 @@ from tradingbot.training.config import TrainConfig
 from tradingbot.training.config_files import config_of_mapping, load_train_config
 from tradingbot.training.data import open_data
 from tradingbot.training.environment_rules import require_sleeve_rule
-from tradingbot.training.environment_task import sleeve_decision
 from tradingbot.training.result_file import read_result
 from tradingbot.training.session import SessionCallbacks, begin_run, resume_session
 from tradingbot.training.setup import build_training_setup
+from tradingbot.training.sleeve_book import sleeve_rule, trade_sleeves
 
 _EASY = {"min_sharpe": -100.0, "min_win_rate_frac": 0.0, "min_trades": 0}
 _STAGE = {"name": "easy", "trend_strength": 0.6, "vol_frac": 0.003, "cost_bps": 1.0, **_EASY}
@@ -56,7 +57,7 @@ KINDS["portfolio"] = KINDS["goal"] | {"environment.portfolio.sleeves": "sma_cros
 FIGURES = {
     "curriculum": "curriculum/stage",
     "goal": "reward/goal",
-    "portfolio": "reward/rebalancing",
+    "portfolio": "reward/costs",
 }
 REFUSED: dict[str, tuple[str, dict[str, Any]]] = {
     "direct, growth": ("must learn from the reward in environment goal", {}),
@@ -155,13 +156,16 @@ def _met(run: RunDirectory) -> str:
 
 
 PORTFOLIO_REFUSED: dict[str, tuple[str, dict[str, Any]]] = {
-    "direct": (r"learner.name must be one that learns weights .*was direct", {}),
+    "rounding": (r"learner.direct.act_levels must be 0 in environment portfolio.*was 2", {}),
+    "no weights": (
+        r"learner.name must be one that learns weights .*was sac",
+        {"learner.name": "sac"},
+    ),
     "codes": (
         "task.rules.action.space must be target",
         {"learner.name": "ppo", "task.rules.action.space": "discrete"},
     ),
     "encoder": ("encoder.preset must be row", {"learner.name": "ppo", "encoder.preset": "tiny"}),
-    "GPU": ("device must be cpu or auto", {"learner.name": "ppo", "device": "cuda"}),
     "a rule of its own": (
         "task.private must act",
         {"learner.name": "ppo", "task.private": ["size", "cash"]},
@@ -202,12 +206,25 @@ def test_rule_of_the_sleeves_trades_them(tmp_path: Path) -> None:
     assert worth[0] != 1.0
 
 
+def test_risk_aversion_takes_half_the_squared_return_off_the_reward(tmp_path: Path) -> None:
+    rewards = []
+    for aversion in (0.0, 50.0):
+        config = config_of("portfolio", **{"environment.portfolio.risk_aversion": aversion})
+        task = build_training_setup(config, open_data(config, tmp_path), seed=1).learner.task
+        made = task.step(task.begin()[0], torch.full((1, task.n_envs, 3), 1 / 3))
+        rewards.append((made.reward, torch.expm1(made.terms[:2].sum(0))))
+
+    (usual, growth), (averse, _) = rewards
+    assert torch.allclose(usual - averse, 25.0 * growth.square(), atol=1e-7)
+
+
 @pytest.mark.parametrize("rule", RULE_NAMES)
 def test_every_rule_of_the_package_trades_the_sleeves_of_several_portfolios(rule: str) -> None:
     world, n_envs = small_world(), 2
-    decide = sleeve_decision(rule, world, seed=1)
     config = short_config("target", smoothing_bars=1)
-    task = PortfolioTask(world, config, decide, n_envs=n_envs, seed=4)
+    paths = trade_sleeves(world, config, sleeve_rule(rule, world, 1))
+    terms = PortfolioTerms(config.rules, config.costs)
+    task = PortfolioTask(write_book(world, paths), terms, n_envs=n_envs, seed=4)
     state = task.begin()[0]
 
     for _ in range(3):
@@ -226,7 +243,7 @@ def test_sleeves_that_the_configuration_does_not_identify_are_refused(
     with pytest.raises(ConfigError, match=words):
         require_sleeve_rule(name)
     with pytest.raises(ConfigError, match=words):
-        sleeve_decision(name, small_world(), seed=1)
+        sleeve_rule(name, small_world(), seed=1)
 
 
 def test_direct_gradient_follows_a_dense_goal(tmp_path: Path) -> None:

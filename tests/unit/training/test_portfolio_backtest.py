@@ -13,14 +13,15 @@ from fixtures.trading_worlds import small_world
 from tradingbot.data.factor import bar_returns
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.symbol import PORTFOLIO
-from tradingbot.envs.portfolio.task import PortfolioTask
+from tradingbot.envs.portfolio.sleeves import write_book
+from tradingbot.envs.portfolio.task import PortfolioTask, PortfolioTerms
 from tradingbot.evaluation.backtest import Backtest, backtest, baseline, sleeve_config
 from tradingbot.evaluation.backtest.backtests import as_one_episode
 from tradingbot.evaluation.backtest.result import AccountTotals
 from tradingbot.evaluation.metrics.attribution import Exposure
 from tradingbot.learning.task import Observation
-from tradingbot.training.environment_task import sleeve_decision
 from tradingbot.training.portfolio_backtest import backtest_portfolio, pool_accounts
+from tradingbot.training.sleeve_book import sleeve_rule, trade_sleeves
 
 FIRST, LAST, SWITCH = 250, 280, 15
 CONFIG = as_one_episode(sleeve_config(max_participation_frac=1.0), LAST - FIRST)
@@ -33,10 +34,11 @@ def sleeves_by(rule: str) -> Backtest:
 
 
 def portfolio_by(rule: str, *sleeves: int) -> Backtest:
-    """Give all capital to one sleeve, bar by bar."""
+    """Give all capital to one sleeve, bar by bar; sleeves begin with the portfolio."""
     world, bar = small_world(), iter(sleeves)
-    decide = sleeve_decision(rule, world, seed=0)
-    task = PortfolioTask(world, CONFIG, decide, n_envs=1, seed=0).backtest(FIRST, LAST)
+    paths = trade_sleeves(world, CONFIG, sleeve_rule(rule, world, 0), first_bar=FIRST)
+    terms = PortfolioTerms(CONFIG.rules, CONFIG.costs)
+    task = PortfolioTask(write_book(world, paths), terms, n_envs=1, seed=0).backtest(FIRST, LAST)
 
     def act(seen: Observation) -> Tensor:
         return torch.eye(world.n_symbols + 1, dtype=torch.float64)[next(bar)].view(1, 1, -1)
@@ -76,17 +78,20 @@ def test_capital_that_moves_pays_for_both_positions_once() -> None:
     made = portfolio_by("buy_and_hold", *[0] * SWITCH, *[1] * (LAST - FIRST - SWITCH))
     prices, bar = small_world().prices[:2], FIRST + SWITCH
     gap = prices[:, bar + 1, 0] / prices[:, bar, 3]
-    held = own.position_frac[SWITCH - 1, :2]
-    at_open = 1.0 - held + held * gap
-    traded = (held * gap / at_open).sum()
-    cost = CONFIG.costs.one_way_frac * traded
-    within = own.equity[SWITCH + 1, 1] / (own.equity[SWITCH, 1] * at_open[1])
+    costs = CONFIG.costs
+    commission, slip = costs.commission_frac, costs.slippage_frac
+    held = made.position_frac[SWITCH - 1, 0]
+    assert held == pytest.approx(own.position_frac[SWITCH - 1, 0], rel=1e-9)
+    sold = held * gap[0] * (1.0 - slip)  # at the price of the fill
+    proceeds = 1.0 - held + sold * (1.0 - commission)
+    bought = proceeds / (1.0 + commission)  # nothing is bought on credit
+    within = (prices[1, bar + 1, 3] / prices[1, bar + 1, 0]) / (1.0 + slip)
 
-    assert traded == pytest.approx(2.0, abs=0.01)
-    assert made.turnover_frac[SWITCH, 0] == pytest.approx(traded, rel=1e-9)
-    assert made.cost_frac[SWITCH, 0] == pytest.approx(cost, rel=1e-9)
+    assert made.turnover_frac[SWITCH, 0] == pytest.approx(sold + bought, rel=1e-6)
+    paid = commission * (sold + bought) + slip * (held * gap[0] + bought / (1.0 + slip))
+    assert made.cost_frac[SWITCH, 0] == pytest.approx(paid, rel=1e-6)
     growth = made.equity[SWITCH + 1, 0] / made.equity[SWITCH, 0]
-    assert growth == pytest.approx(at_open[0] * within * (1.0 - cost), rel=1e-9)
+    assert growth == pytest.approx(bought * within, rel=1e-6)
     assert np.flatnonzero(made.turnover_frac[:, 0] > 0.0).tolist() == [0, SWITCH]
 
 

@@ -1,133 +1,221 @@
-"""What one bar does to a portfolio of sleeves: pure arithmetic of weights and moves.
+"""What one bar does to B portfolios of N sleeves: pure, exact, differentiable.
 
-Capital moves at the open, where there is a market for what it is invested in. A sleeve that loses
-more than it has is a debt of the portfolio, carried in its cash.
+A portfolio is one account. Its capital is divided among sleeves and cash; a sleeve keeps a share of
+its capital in its symbol. At the close everything is decided: how capital is divided anew, what
+sleeves want of their symbols, and so one net order per symbol, which the risk gate judges. Orders
+fill at the next open; each pays its costs once, whether capital moved, an agent traded, or both.
+All amounts are fractions of the portfolio's value at the close of the decision unless they say
+another unit.
 """
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-from tradingbot.market.advance import Advanced
-from tradingbot.market.bars import Bar
-
-FloatArray = NDArray[np.float64]
+from tradingbot.domain.denial import Denial
+from tradingbot.market.costs import CostRates, fill_price
+from tradingbot.market.params import SimulatorParams
+from tradingbot.risk.gate import judge
+from tradingbot.risk.rule import OrderView
 
 LOWEST_FACTOR = 1e-6
 """Growth below this, ruin and debt too, is rewarded as this: a logarithm must be finite."""
-_TINY = 1e-200  # a value at the open of exactly 0, as a number one can divide by
+_LEAST_VALUE = 1e-12
+"""A portfolio that is worth less than this share of itself has nothing left to divide."""
 
 
-class SleeveMoves(NamedTuple):
-    """What one bar did to N sleeves, every field (N,)."""
+class SleeveBars(NamedTuple):
+    """What the next bar holds for sleeves, (B, N) each."""
 
-    gap: FloatArray
-    """Value at the open ÷ value at the last close; below 0 where the gap left a debt."""
-    within: FloatArray
-    """Value at the close ÷ value at the open, net of the sleeve's own costs."""
-    exposure_frac: FloatArray
-    """Position ÷ value at the open, before the sleeve's own order: capital that moves trades
-    so much of itself, and shares in the cost of that order afterwards."""
-    movable: NDArray[np.bool_]
-    """Capital can join or leave: the sleeve has a value, and a market if it has a position."""
+    gap_frac: Tensor
+    """Open ÷ close before − 1 of the symbol."""
+    within_frac: Tensor
+    """Close ÷ open − 1 of the symbol."""
+    target_frac: Tensor
+    """Position that the sleeve's agent takes at the open, of its capital, at the close before."""
+    has_market: Tensor
+    """1 where the symbol trades at the open."""
+    stale_bars: Tensor
+    """Bars since it last traded, at the close of the decision."""
+    depth_ccy: Tensor
+    """Value that trades in the bar."""
+    volatility: Tensor
+    """Standard deviation of log returns per bar; what impact grows with."""
+
+
+class PortfolioHoldings(NamedTuple):
+    """How B portfolios are divided at a close."""
+
+    capital: Tensor
+    """(B, N + 1) of each sleeve, cash last; they sum to 1. Cash is below 0 where a sleeve left a
+    debt that it could not pay."""
+    held: Tensor
+    """(B, N) position in each symbol, part of its sleeve's capital."""
 
 
 class Rebalanced(NamedTuple):
-    """What one bar did to the portfolio; factors of its value."""
+    """What one bar did to B portfolios; (B,) unless it says another shape."""
 
-    growth: float
-    """Of the sleeves, over the gap and within the bar; below 0 where they left a debt."""
-    cost: float
-    """1 − what moving capital took, of the value at the open; 0 or more."""
-    weights: FloatArray
-    """(N + 1,) at the close, cash last; they sum to 1. Cash is below 0 where a sleeve left a debt
-    that it could not pay; all cash if nothing is left."""
-    turnover_frac: float
-    """Traded notional ÷ value."""
-
-    @property
-    def total(self) -> float:
-        """Value at the close ÷ value at the last; a cost makes a debt larger, too."""
-        return self.growth - abs(self.growth) * (1.0 - self.cost)
+    gross: Tensor
+    """Value at the close ÷ value before, without costs; below 0 where a debt is left."""
+    cost: Tensor
+    """Commission, slippage, spread, impact and borrowing of all net orders."""
+    turnover: Tensor
+    """Traded notional, at the prices of the fills."""
+    order: Tensor
+    """(B, N) net orders that filled, at the close of the decision."""
+    denial: Tensor
+    """(B, N) int32 `Denial` of what the gate refused."""
+    after: PortfolioHoldings
+    """Of the value at the close."""
 
     @property
-    def reward_terms(self) -> dict[str, float]:
-        """Log growth, in two parts; each is finite."""
-        return {
-            "growth": math.log(max(self.growth, LOWEST_FACTOR)),
-            "rebalancing": math.log(max(self.cost, LOWEST_FACTOR)),
-        }
+    def total(self) -> Tensor:
+        """Value at the close ÷ value before, net of costs."""
+        return self.gross - self.cost
+
+    @property
+    def reward_terms(self) -> Tensor:
+        """Return log growth in two parts, (2, B): of what was held, and what orders cost."""
+        growth = self.gross.clamp_min(LOWEST_FACTOR)
+        return torch.stack([growth.log(), self.total.clamp_min(LOWEST_FACTOR).log() - growth.log()])
 
 
 def rebalance(
-    weights: FloatArray, wanted: FloatArray, moves: SleeveMoves, cost_frac: float
+    rules: SimulatorParams,
+    rates: CostRates,
+    before: PortfolioHoldings,
+    wanted: Tensor,
+    bars: SleeveBars,
+    value_ccy: Tensor,
 ) -> Rebalanced:
-    """Carry a portfolio over one bar: gap on old weights, move capital at the open, trade on.
+    """Carry portfolios over one bar: order at the close, fill at the open, mark at the close.
 
     Args:
-        weights: (N + 1,) at the last close, cash last.
-        wanted: (N + 1,) at the open, on the simplex.
-        moves: Of the sleeves.
-        cost_frac: One way, of the notional traded to move capital; it is taken of all sleeves in
-            proportion (an error of second order in the cost).
+        rules: Limits that the gate judges net orders by, and how much of a bar one may take.
+        rates: Costs, ().
+        before: At the close of the decision.
+        wanted: (B, N + 1) capital, on the simplex.
+        bars: The next bar.
+        value_ccy: (B,) what portfolios are worth.
     """
-    grown = weights * np.append(moves.gap, 1.0)
-    value = float(grown.sum())
-    # A portfolio that is worth nothing at the open has nothing to move.
-    moved = value * attainable(grown / value, wanted, moves.movable) if value > 0.0 else grown
-    traded = float((moves.exposure_frac * np.abs(moved - grown)[:-1]).sum())
-    turnover = traded / value if value > 0.0 else 0.0
-    held = moved * np.append(moves.within, 1.0)
-    growth = float(held.sum())
-    all_cash = np.append(np.zeros(len(held) - 1), 1.0)
-    left = _charge_debts(held) / growth if growth > 0.0 else all_cash
-    return Rebalanced(growth, max(1.0 - cost_frac * turnover, 0.0), left, turnover)
+    capital, held = before
+    opens = bars.has_market > 0.0
+    movable = (opens | (held == 0.0)) & (capital[:, :-1] >= 0.0)
+    divided = attainable(capital, wanted, movable)
+    order = torch.where(opens, divided[:, :-1] * bars.target_frac - held, 0.0)
+    order, denial = _gated(rules, before, order, bars, value_ccy)
+    price = 1.0 + bars.gap_frac
+    order, paid_frac = _filled(rules, rates, held, order, bars, value_ccy)
+    position = (held + order) * price
+    traded = order.abs() * price
+    fees = _fee_frac(rates, paid_frac) * traded
+    at_open = capital[:, :-1] + held * bars.gap_frac
+    gain = position * bars.within_frac
+    closing = position + gain
+    borrowed = rates.borrow_frac_per_bar * (-closing).clamp_min(0.0)
+    gross = 1.0 + (held * bars.gap_frac + gain).sum(-1)
+    cost = (fees + borrowed).sum(-1)
+    opened = (1.0 + (held * bars.gap_frac - fees).sum(-1))[:, None]
+    at_open = torch.cat([at_open, capital[:, -1:]], dim=-1)
+    paid = attainable(_share(at_open, opened), wanted, movable) * opened
+    sleeves = paid[:, :-1] + gain - borrowed
+    debts = sleeves.clamp_max(0.0).sum(-1, keepdim=True)
+    left = torch.cat([sleeves.clamp_min(0.0), paid[:, -1:] + debts], dim=-1)
+    after = _divide(left, closing, gross - cost)
+    return Rebalanced(gross, cost, (traded * paid_frac).sum(-1), order, denial, after)
 
 
-def attainable(at_open: FloatArray, wanted: FloatArray, movable: NDArray[np.bool_]) -> FloatArray:
-    """Return the weights (N + 1,) nearest to the wanted ones that can be had at the open.
+def attainable(at_open: Tensor, wanted: Tensor, movable: Tensor) -> Tensor:
+    """Return the division (B, N + 1) nearest to the wanted one that can be had.
 
-    What cannot move stays. What was meant to join it waits in cash; where it keeps more than was
-    wanted, cash gives way first, then the other sleeves in proportion.
+    What cannot move (B, N) stays. What was meant to join it waits in cash; where it keeps more than
+    was wanted, cash gives way first, then the other sleeves in proportion.
     """
-    if movable.all():
-        return wanted
-    sleeves = np.where(movable, wanted[:-1], at_open[:-1])
-    asked, fixed = sleeves[movable].sum(), sleeves[~movable].sum()
-    if asked > max(1.0 - fixed, 0.0):
-        sleeves[movable] *= max(1.0 - fixed, 0.0) / asked
-    return np.append(sleeves, 1.0 - sleeves.sum())
+    sleeves = torch.where(movable, wanted[:, :-1], at_open[:, :-1])
+    fixed = torch.where(movable, 0.0, sleeves).sum(-1, keepdim=True)
+    asked = torch.where(movable, sleeves, 0.0).sum(-1, keepdim=True)
+    room = (1.0 - fixed).clamp_min(0.0)
+    scale = torch.where(asked > room, room / asked.clamp_min(_LEAST_VALUE), 1.0)
+    sleeves = torch.where(movable, sleeves * scale, sleeves)
+    stays = torch.where(movable.all(-1, keepdim=True), wanted[:, -1:], 1.0 - sleeves.sum(-1, True))
+    return torch.cat([sleeves, stays], dim=-1)
 
 
-def sleeve_moves(advanced: Advanced, bar: Bar) -> SleeveMoves:
-    """Split what a bar did to N sleeves at its open; one that had no value before stands still."""
-    before = advanced.before
-    start, end = before.equity, advanced.after.equity
-    at_open = before.cash + before.units * bar.open
-    alive = start > 0.0
-    market = (bar.tradable > 0.0) & (bar.volume > 0.0)
-    movable = alive & (at_open > 0.0) & (market | (before.units == 0.0))
-    divisor = torch.where(at_open == 0.0, _TINY, at_open)
-    exposure = before.units.abs() * bar.open / divisor
-    return SleeveMoves(
-        gap=_array(torch.where(alive, divisor / torch.where(alive, start, 1.0), 1.0)),
-        within=_array(torch.where(alive, end / divisor, 1.0)),
-        exposure_frac=_array(torch.where(movable, exposure, 0.0)),
-        movable=movable.numpy(force=True),
-    )
+def _gated(
+    rules: SimulatorParams,
+    before: PortfolioHoldings,
+    order: Tensor,
+    bars: SleeveBars,
+    value_ccy: Tensor,
+) -> tuple[Tensor, Tensor]:
+    """Return the orders (B, N) that may be sent, and why the others may not.
+
+    Of several buys each is judged by the cash that sales and the other buys leave: what all of them
+    want beyond it is taken off in proportion first.
+    """
+    cash = 1.0 - before.held.sum(-1, keepdim=True) - rules.limits.reserve_frac
+    order = _within_cash(order, cash, 1.0, 0.0)
+    buys = order.clamp_min(0.0)
+    left = cash + rules.limits.reserve_frac - order.sum(-1, keepdim=True) + buys
+    with torch.no_grad():
+        money = [each * value_ccy[:, None] for each in (order, before.held, left)]
+        equity = value_ccy[:, None].expand_as(order)
+        whole = torch.zeros(order.shape, dtype=torch.int32, device=order.device)
+        one = torch.ones_like(order)
+        view = OrderView(
+            *(money[0], money[1], one, money[2], equity), bars.stale_bars.to(torch.int32), whole
+        )
+        denial = judge(rules.limits, view)
+    return torch.where(denial == int(Denial.NONE), order, 0.0), denial
 
 
-def _array(values: Tensor) -> FloatArray:
-    return np.asarray(values.double().numpy(force=True))
+def _filled(
+    rules: SimulatorParams,
+    rates: CostRates,
+    held: Tensor,
+    order: Tensor,
+    bars: SleeveBars,
+    value_ccy: Tensor,
+) -> tuple[Tensor, Tensor]:
+    """Return what fills of orders (B, N) at the open, and price with slippage ÷ price there."""
+    price, value = 1.0 + bars.gap_frac, value_ccy[:, None]
+    most = rules.account.max_participation_frac * bars.depth_ccy / (value * price)
+    order = torch.maximum(torch.minimum(order, most), -most)
+    notional = order * value * price
+    paid = fill_price(rates, torch.ones_like(price), notional, bars.depth_ccy, bars.volatility)
+    cash = 1.0 - held.sum(-1, keepdim=True)
+    return _within_cash(order, cash, price, _fee_frac(rates, paid)), paid
 
 
-def _charge_debts(held: FloatArray) -> FloatArray:
-    """Charge what sleeves owe to the cash: their accounts end, the debt is the portfolio's."""
-    sleeves, cash = held[:-1], held[-1]
-    return np.append(np.maximum(sleeves, 0.0), cash + np.minimum(sleeves, 0.0).sum())
+def _fee_frac(rates: CostRates, paid_frac: Tensor) -> Tensor:
+    """Return slippage, spread, impact and commission of an order, of its notional at the open."""
+    return (paid_frac - 1.0).abs() + rates.commission_frac * paid_frac
+
+
+def _within_cash(
+    order: Tensor, cash: Tensor, price: Tensor | float, fee_frac: Tensor | float
+) -> Tensor:
+    """Make buys (B, N) smaller, in proportion, where cash (B, 1) and sales do not pay for them."""
+    buys, sells = order.clamp_min(0.0), (-order).clamp_min(0.0)
+    needed = (buys * price * (1.0 + fee_frac)).sum(-1, keepdim=True)
+    room = (cash + (sells * price * (1.0 - fee_frac)).sum(-1, keepdim=True)).clamp_min(0.0)
+    scale = torch.where(needed > room, room / needed.clamp_min(_LEAST_VALUE), 1.0)
+    return torch.where(order > 0.0, order * scale, order)
+
+
+def _share(amounts: Tensor, whole: Tensor) -> Tensor:
+    return amounts / torch.where(whole > _LEAST_VALUE, whole, 1.0)
+
+
+def _divide(left: Tensor, closing: Tensor, value: Tensor) -> PortfolioHoldings:
+    """Return capital (B, N + 1) and positions (B, N) as shares of the value; ruin is all cash."""
+    whole = value[:, None]
+    lives = whole > _LEAST_VALUE
+    cash = torch.zeros_like(left)
+    cash[:, -1] = 1.0
+    capital = torch.where(lives, _share(left, whole), cash)
+    return PortfolioHoldings(capital, torch.where(lives, _share(closing, whole), 0.0))

@@ -1,9 +1,8 @@
 """The master's environment: capital weights over N symbol sleeves and cash, one shared clock.
 
-A sleeve is one symbol's account in the simulator, traded by a frozen policy that knows nothing of
-the master. The portfolio holds shares of sleeves. The master decides at the close of bar t; capital
-moves at the open of t + 1, where the sleeves' own orders fill, and everything is marked at the
-close of t + 1.
+A sleeve is one symbol's account in the simulator, traded from the first bar on by a frozen policy
+that knows nothing of the master. The portfolio joins: it is one account that gives capital to
+sleeves and holds what they want. One portfolio of `PortfolioTask`, as Gymnasium has it.
 """
 
 from __future__ import annotations
@@ -18,25 +17,25 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from tradingbot.domain.errors import ConfigError, UserError
-from tradingbot.envs.actions import read_actions
 from tradingbot.envs.batch import chance_seed
 from tradingbot.envs.batch.observation import ObservationWriter
 from tradingbot.envs.config import EnvConfig, read_config, start_mask
-from tradingbot.envs.portfolio.accounting import rebalance, sleeve_moves
+from tradingbot.envs.portfolio.book import PORTFOLIO_INPUTS
+from tradingbot.envs.portfolio.sleeves import run_sleeves, write_book
+from tradingbot.envs.portfolio.task import (
+    PORTFOLIO_HIGH,
+    PORTFOLIO_LOW,
+    PortfolioTask,
+    PortfolioTerms,
+)
 from tradingbot.envs.spaces import Info, ResetOptions
 from tradingbot.envs.world import World, require_world
-from tradingbot.market.account import Account
-from tradingbot.market.advance import Advanced, advance
-from tradingbot.market.bars import Bar, tensor_market
-from tradingbot.market.episodes import begin, fixed_symbols
-from tradingbot.market.observation import observe_accounts
-from tradingbot.market.private_features import PRIVATE_FEATURES
+from tradingbot.learning.task import Observation, TaskState
 
 SleevePolicy = Callable[[Tensor], Tensor | NDArray[np.generic]]
 """Flat observations (N, D) float32 of all sleeves → actions (N,) of the sleeves' space; pure."""
 
-PORTFOLIO_LOW, PORTFOLIO_HIGH = (-1.0, 0.0, -1.0), (10.0, 1.0, 10.0)
-_POLICY = "policy of the per-symbol accounts"
+_SEEN_BOUND = 1e6
 
 
 class PortfolioEnv(gym.Env[dict[str, Any], Any]):
@@ -49,18 +48,20 @@ class PortfolioEnv(gym.Env[dict[str, Any], Any]):
 
     ## Observation space
 
-    A dict of float32: `sleeves` (N, 18), what each sleeve's own agent sees of its account;
-    `weights` (N + 1,), as they are now, cut to [0, 1]; `portfolio` (3,): total return, drawdown,
-    last return.
+    A dict of float32: `sleeves` (N, 8), position, proposal and confidence of each agent and the
+    recent record of its account; `regime` (R,), the market's; `weights` (N + 1,), capital as it is
+    now, and `positions` (N,), both of the value; `portfolio` (3,): total return, drawdown, last
+    return.
 
     ## Rewards
 
-    Log growth of the portfolio over the bar; `info["reward_terms"]`: `growth` of the sleeves and
-    `rebalancing`, what moving capital cost. Ruin is rewarded as a loss of all but a millionth.
+    Log growth of the portfolio over the bar; `info["reward_terms"]`: `growth` of what is held,
+    `costs` of all net orders and `risk`. Ruin is rewarded as a loss of all but a millionth.
 
     ## Starting state
 
-    All cash; sleeves flat, all at the same bar, by seed and number of the episode.
+    All cash, at a bar by seed and number of the episode; sleeves are where their agents brought
+    them by then.
 
     ## Episode end
 
@@ -69,6 +70,7 @@ class PortfolioEnv(gym.Env[dict[str, Any], Any]):
 
     ## Version history
 
+    * v2: one account, whose net orders pay costs once; sleeves run on, the portfolio joins them.
     * v1: first version.
     """
 
@@ -77,17 +79,17 @@ class PortfolioEnv(gym.Env[dict[str, Any], Any]):
     def __init__(
         self, world: World, policy: SleevePolicy, config: EnvConfig | str | None = None
     ) -> None:
-        """Prepare a world of N symbols and what trades their sleeves.
+        """Trade the sleeves of a world's N symbols, from the first ready bar to the last.
 
         Args:
             world: What is traded.
             policy: Frozen; sees flat observations of all sleeves.
-            config: Rules and costs of the sleeves; the preset `sleeve` by default. Moving capital
-                costs the same commission, slippage and half spread.
+            config: Rules and costs of sleeves and portfolio; the preset `sleeve` by default.
 
         Raises:
             ConfigError: If the policy cannot be called, or the configuration is none.
             DataError: If no window and episode fit into the world.
+            UserError: If what the policy answers cannot be read.
         """
         require_world(world)
         if not callable(policy):
@@ -95,27 +97,23 @@ class PortfolioEnv(gym.Env[dict[str, Any], Any]):
             raise ConfigError("policy must be callable", was=was, where="PortfolioEnv")
         self.world, self.policy = world, policy
         self.config = read_config("sleeve" if config is None else config)
-        self._market = tensor_market(world.prices, world.present, dtype=torch.float64)
-        self._rates = self.config.costs.rates(dtype=torch.float64)
-        self._writer = ObservationWriter(world, self.config)
-        self._possible = start_mask(world, self.config)
-        n = world.n_symbols
-        low, high = np.array([(f.low, f.high) for f in PRIVATE_FEATURES], np.float32).T
-        lowest, highest = np.array((PORTFOLIO_LOW, PORTFOLIO_HIGH), np.float32)
-        self.observation_space = gym.spaces.Dict(
-            {
-                "sleeves": gym.spaces.Box(np.tile(low, (n, 1)), np.tile(high, (n, 1))),
-                "weights": gym.spaces.Box(0.0, 1.0, (n + 1,)),
-                "portfolio": gym.spaces.Box(lowest, highest),
-            }
+        start_mask(world, self.config)
+        writer = ObservationWriter(world, self.config)
+        paths = run_sleeves(
+            world, self.config, lambda row, private: policy(writer.write(row, private))
         )
-        self.action_space = gym.spaces.Box(0.0, 1.0, (n + 1,))
+        terms = PortfolioTerms(self.config.rules, self.config.costs)
+        book, length = write_book(world, paths), self.config.rules.episode.episode_bars
+        self._task = PortfolioTask(book, terms, n_envs=1, seed=0)
+        if self.config.starts == "first":
+            first = int(np.flatnonzero(book.usable)[0])
+            self._task = self._task.during(first, first + length)
+        self._task.resets = False  # Gymnasium's callers begin anew themselves
+        self.observation_space = self._space()
+        self.action_space = gym.spaces.Box(0.0, 1.0, (world.n_symbols + 1,))
         self._seed: int | None = None
         self._episode, self._ended = 0, True
-        self._account: Account
-        self._private: Tensor
-        self._weights: NDArray[np.float64]
-        self._initial = self.config.rules.account.initial_cash_ccy
+        self._state: TaskState
 
     def reset(self, *, seed: int | None = None, options: ResetOptions = None) -> tuple[Info, Info]:
         """Begin an episode; without a seed the next one of the seed before."""
@@ -125,13 +123,9 @@ class PortfolioEnv(gym.Env[dict[str, Any], Any]):
         self._episode += 1
         if seed is not None or self._seed is None:
             self._seed, self._episode = chance_seed() if seed is None else seed, 0
-        starts = fixed_symbols(self._possible, 1, self._seed)
-        number = torch.full((self.world.n_symbols,), self._episode, dtype=torch.int32)
-        self._account = begin(starts, self._market, self._initial, number)
-        self._private = observe_accounts(self.config.rules, self._account)
-        self._weights = np.append(np.zeros(self.world.n_symbols), 1.0)
-        self._value = self._peak = self._initial
-        self._last_growth, self._ended = 1.0, False
+        self._task = self._task.seeded(self._seed)
+        self._state, seen = self._task.begin(self._episode)
+        self._ended = False
         info = {
             "seed": self._seed,
             "episode": self._episode,
@@ -139,61 +133,62 @@ class PortfolioEnv(gym.Env[dict[str, Any], Any]):
             "synthetic": self.world.synthetic,
             "fill_at": self.config.rules.episode.fill_at,
         }
-        return self._observation(), info
+        return self._observation(seen), info
 
     def step(self, action: Any) -> tuple[dict[str, Any], SupportsFloat, bool, bool, dict[str, Any]]:
         """Move capital at the next open and trade every sleeve over the bar.
 
         Raises:
-            UserError: If there is no episode to continue, or weights or the policy's actions
-                cannot be read; nothing has moved then.
+            UserError: If there is no episode to continue, or weights cannot be read; nothing has
+                moved then.
         """
         if self._ended:
             raise UserError("an episode must have begun and not ended", remedy="Call reset() first")
         wanted = on_simplex(action, self.world.n_symbols)
-        advanced, bar = self._trade_sleeves()
-        one_way_frac = self.config.costs.one_way_frac
-        made = rebalance(self._weights, wanted, sleeve_moves(advanced, bar), one_way_frac)
-        self._weights, self._last_growth = made.weights, made.total
-        self._value *= self._last_growth
-        self._peak = max(self._peak, self._value)
-        rules = self.config.rules
-        terminated = self._value <= (1.0 - rules.account.portfolio_loss_frac) * self._initial
-        steps = int(self._account.steps[0])
-        truncated = steps >= rules.episode.episode_bars and not terminated
+        made = self._task.step(self._state, torch.from_numpy(wanted)[None, None])
+        self._state = made.state
+        now = self._task.numbers(self._state)
+        terminated, truncated = bool(now.halted), bool(made.truncated[0, 0])
         self._ended = terminated or truncated
-        terms = made.reward_terms
+        terms = dict(zip(self._task.term_names, made.terms[:, 0, 0].tolist(), strict=True))
+        cash_ccy = self.config.rules.account.initial_cash_ccy
+        bar = int(now.bar)
         info = {
-            "equity": self._value,
-            "weights": self._weights.copy(),
-            "turnover_frac": made.turnover_frac,
-            "sleeve_equity": self._account.equity.numpy().copy(),
+            "equity": float(now.value) * cash_ccy,
+            "weights": self._state[0][:, 0].numpy().copy(),
+            "positions": self._state[1][:, 0].numpy().copy(),
+            "turnover_frac": float(now.turnover),
+            "cost_frac": float(now.cost),
+            "sleeve_equity": self._task.book.value[bar] * cash_ccy,
             "reward_terms": terms,
             "synthetic": self.world.synthetic,
         }
-        return self._observation(), sum(terms.values()), terminated, truncated, info
+        return self._observation(made.observation), sum(terms.values()), terminated, truncated, info
 
-    def _trade_sleeves(self) -> tuple[Advanced, Bar]:
-        rules = self.config.rules
-        with torch.no_grad():
-            answer = self.policy(self._writer.write(self._account.row, self._private))
-            actions = read_answer(answer, self.config, self.world.n_symbols)
-            bar = self._market.bar(self._account.row + 1)
-            advanced = advance(rules, self._rates, self._account, bar, actions)
-            self._account = advanced.after
-            self._private = observe_accounts(rules, self._account)
-        return advanced, bar
-
-    def _observation(self) -> dict[str, Any]:
-        portfolio = (
-            self._value / self._initial - 1.0,
-            1.0 - self._value / self._peak,
-            self._last_growth - 1.0,
+    def _space(self) -> gym.spaces.Dict:
+        book, n = self._task.book, self.world.n_symbols
+        lowest, highest = np.array((PORTFOLIO_LOW, PORTFOLIO_HIGH), np.float32)
+        bound = _SEEN_BOUND
+        return gym.spaces.Dict(
+            {
+                "sleeves": gym.spaces.Box(-bound, bound, (n, len(book.member_names))),
+                "regime": gym.spaces.Box(-bound, bound, (len(book.shared_names),)),
+                "weights": gym.spaces.Box(0.0, 1.0, (n + 1,)),
+                "positions": gym.spaces.Box(-1.0, 1.0, (n,)),
+                "portfolio": gym.spaces.Box(lowest, highest),
+            }
         )
+
+    def _observation(self, seen: Observation) -> dict[str, Any]:
+        book, bar = self._task.book, int(seen.row[0, 0])
+        numbers = seen.private[0, 0].numpy()
+        own, whole = numbers[: -len(PORTFOLIO_INPUTS)].reshape(-1, 2), numbers[-4:]
         return {
-            "sleeves": self._private.T.float().numpy().copy(),
-            "weights": np.clip(self._weights, 0.0, 1.0).astype(np.float32),
-            "portfolio": np.clip(portfolio, PORTFOLIO_LOW, PORTFOLIO_HIGH).astype(np.float32),
+            "sleeves": book.members[bar].numpy().copy(),
+            "regime": book.shared[bar].numpy().copy(),
+            "weights": np.append(own[:, 0], whole[0]).clip(0.0, 1.0).astype(np.float32),
+            "positions": own[:, 1].copy(),
+            "portfolio": whole[1:].copy(),
         }
 
 
@@ -218,20 +213,3 @@ def on_simplex(action: NDArray[np.generic], n_sleeves: int) -> NDArray[np.float6
     if total == 0.0:
         return np.append(np.zeros(n_sleeves), 1.0)
     return np.asarray(numbers / total)
-
-
-def read_answer(answer: Tensor | NDArray[np.generic], config: EnvConfig, n_sleeves: int) -> Tensor:
-    """Return what the policy of the sleeves answered as actions (N,).
-
-    Raises:
-        UserError: If shape or dtype are wrong or a number is not finite: a frozen policy that
-            gives one is broken, and holding on it would hide that.
-    """
-    try:
-        space = config.rules.action.space
-        actions = read_actions(answer, (n_sleeves,), space, strict=config.strict)
-    except UserError as e:
-        raise UserError(e.rule, was=e.was, where=_POLICY) from e
-    if not bool(torch.isfinite(actions).all()):
-        raise UserError("actions must be finite", was=actions.tolist(), where=_POLICY)
-    return actions

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -150,7 +150,15 @@ def as_one_episode(config: EnvConfig, n_bars: int) -> EnvConfig:
     return replace(config, rules=replace(config.rules, episode=episode))
 
 
-def period_label(world: World, closed_at: NDArray[np.int64]) -> str:
+class Labelled(Protocol):
+    """What says in words which data it is of."""
+
+    @property
+    def label(self) -> str:
+        """Data and seed."""
+
+
+def period_label(world: Labelled, closed_at: NDArray[np.int64]) -> str:
     """Say which data and days figures are of."""
     first, last = closed_at[[0, -1]].astype("datetime64[us]").astype("datetime64[D]")
     return f"{world.label}, {first} … {last}"

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from tradingbot.domain.errors import ConfigError
-from tradingbot.learning.action_policy import n_numbers, round_action
+from tradingbot.learning.action_policy import actor_head, n_numbers, round_action
 from tradingbot.learning.device import rate_holder, set_rate
 from tradingbot.learning.direct.config import DirectConfig
 from tradingbot.learning.direct.folds import FoldedDeviations
@@ -15,7 +15,7 @@ from tradingbot.learning.generators import make_generator
 from tradingbot.learning.learner import Experience, Metrics, Update, experience_of
 from tradingbot.learning.learner_state import Part, name_parts
 from tradingbot.learning.pretraining.auxiliary_loss import AuxiliaryLoss
-from tradingbot.learning.task import Observation, Task, TaskState, TaskStep
+from tradingbot.learning.task import Observation, Task, TaskState, TaskStep, members_of
 from tradingbot.learning.task_learner import TaskLearner
 from tradingbot.networks.distributions import to_simplex
 from tradingbot.networks.heads import StackedHead, per_agent
@@ -73,10 +73,12 @@ class Direct(TaskLearner):
         self.config = config
         sizes = (self._n_agents, view.width + task.n_private, n_numbers(task.action))
         weights = make_generator(seed, "direct", "weights")
-        self._actor = StackedHead(*sizes, config.actor, weights).to(self.device)
+        actor = actor_head(*sizes, config.actor, weights, members_of(task))
+        self._actor = actor.to(self.device)
         self._acting = {"actor": self._actor}
         self._folds: FoldedDeviations | None = None
-        if config.fold_bars and config.actor.pooling == "partial":
+        folds = config.fold_bars and config.actor.pooling == "partial"
+        if folds and isinstance(self._actor, StackedHead):
             first = make_generator(seed, "direct", "folds")
             self._folds = FoldedDeviations(self._actor, task.n_envs, config.fold_bars, first)
         self._optimiser = self._make_optimiser()
@@ -84,6 +86,12 @@ class Direct(TaskLearner):
         self._captured = self._capture(captured, self._learn, first_calls=_FIRST_CALLS)
         # Where the next chunk begins, in tensors that nothing else writes.
         self._state = tuple(part.clone() for part in self._state)
+
+    @property
+    def _stacked(self) -> StackedHead:
+        """The actor where agents deviate: one over members of a set has no deviations to fold."""
+        assert isinstance(self._actor, StackedHead)
+        return self._actor
 
     @property
     def shrinks_deviations(self) -> bool:
@@ -96,10 +104,10 @@ class Direct(TaskLearner):
         for group in self._optimiser.param_groups:
             set_rate(group, group["pace"] * rate)
         if self._folds is not None:
-            self._folds.begin_update(self._actor, self.updates)
+            self._folds.begin_update(self._stacked, self.updates)
         made = self._learn() if self._captured is None else _copied(self._captured())
         if self._folds is not None:
-            self._folds.end_update(self._actor)
+            self._folds.end_update(self._stacked)
         self.view.refresh()
         self.steps += self.config.chunk_bars * self.task.n_envs
         self.updates += 1
@@ -175,7 +183,7 @@ class Direct(TaskLearner):
             output: Tensor = self._actor(x)
         else:
             bar = observation.row % self.task.table.shape[1]
-            output = folds.output(self._actor, x, bar)
+            output = folds.output(self._stacked, x, bar)
         return output if self.task.action.n_components else output.squeeze(-1)
 
     def _squashed(self, output: Tensor) -> Tensor:

@@ -33,6 +33,7 @@ SPEC = LearnerSpec(
     steps_per_update="chunk_bars",
     learns_reward=lambda config: config.objective == "reward",
     takes_auxiliary=True,
+    takes_members=True,
     differentiates=True,
     measured=_measured,
 )

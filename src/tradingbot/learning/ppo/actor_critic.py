@@ -8,11 +8,19 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
-from tradingbot.learning.action_policy import Policy, n_numbers, n_policy_outputs, policy_of
+from tradingbot.learning.action_policy import (
+    Policy,
+    actor_head,
+    n_numbers,
+    n_policy_outputs,
+    policy_of,
+)
 from tradingbot.learning.task import ActionSpec
 from tradingbot.networks.distributions import LOG_STD_BOUNDS
 from tradingbot.networks.head_config import HeadConfig
 from tradingbot.networks.heads import StackedHead
+from tradingbot.networks.member_inputs import MemberInputs
+from tradingbot.networks.set_head import SetHead
 
 
 class HeadSettings(Protocol):
@@ -41,16 +49,22 @@ class ActorCritic(nn.Module):
         action: ActionSpec,
         config: HeadSettings,
         generator: torch.Generator,
+        members: MemberInputs | None = None,
     ) -> None:
-        """Draw weights from a CPU generator."""
+        """Draw weights from a CPU generator; with `members`, one agent weighs a set of them."""
         super().__init__()
         self.action = action
         n_outputs = n_policy_outputs(action)
-        self.actor = StackedHead(n_agents, n_inputs, n_outputs, config.actor, generator)
-        self.critic = StackedHead(n_agents, n_inputs, 1, config.critic, generator)
+        self.actor = actor_head(n_agents, n_inputs, n_outputs, config.actor, generator, members)
+        self.critic: StackedHead | SetHead
+        if members is None:
+            self.critic = StackedHead(n_agents, n_inputs, 1, config.critic, generator)
+        else:
+            self.critic = SetHead(members, n_inputs, 1, config.critic, generator, pooled=True)
         if not action.n_actions:
+            n_means = n_numbers(action) if members is None else 1
             with torch.no_grad():
-                self.actor.biases[-1][..., n_numbers(action) :] = _raw_log_std(config.initial_std)
+                self.actor.biases[-1][..., n_means:] = _raw_log_std(config.initial_std)
 
     def policy(self, inputs: Tensor, allowed: Tensor) -> Policy:
         """Return the policy for inputs (N, B, I); `allowed` (N, B, A) bool counts for codes."""

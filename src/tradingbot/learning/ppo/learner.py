@@ -25,7 +25,13 @@ from tradingbot.learning.reward_transform import (
     transform_rewards,
 )
 from tradingbot.learning.rollout import Choice, Rollout, allocate_rollout, collect_rollout
-from tradingbot.learning.task import Observation, Task, extras_of, transition_discount
+from tradingbot.learning.task import (
+    Observation,
+    Task,
+    extras_of,
+    members_of,
+    transition_discount,
+)
 from tradingbot.learning.task_learner import TaskLearner
 from tradingbot.learning.value_targets import generalized_advantage
 from tradingbot.networks.distributions import MaskedCategorical
@@ -70,7 +76,8 @@ class PPO(TaskLearner):
         super().__init__(task, view, auxiliary)
         self.config, self._reward_transform = config, reward_transform
         weights, n_inputs = make_generator(seed, "ppo", "weights"), view.width + task.n_private
-        network = ActorCritic(self._n_agents, n_inputs, task.action, config, weights)
+        members = members_of(task)
+        network = ActorCritic(self._n_agents, n_inputs, task.action, config, weights, members)
         self.network = network.to(self.device)
         self._acting = {"heads": self.network}
         self._exploration = make_generator(seed, "ppo", "policy", device=self.device)

@@ -27,6 +27,7 @@ SPEC = LearnerSpec(
     segment_bars="segment_bars",
     critic_prefix="heads.critic.",
     takes_auxiliary=True,
+    takes_members=True,
     takes_reward_transform=True,
     measured=_measured,
 )

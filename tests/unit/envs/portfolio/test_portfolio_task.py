@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 import torch
 
 from fixtures.trading_worlds import crashed, short_config, small_world
-from tradingbot.domain.errors import ConfigError, DataError
+from tradingbot.domain.errors import DataError
 from tradingbot.envs.portfolio.env import PortfolioEnv
-from tradingbot.envs.portfolio.task import PortfolioTask
+from tradingbot.envs.portfolio.sleeves import run_sleeves, write_book
+from tradingbot.envs.portfolio.task import PortfolioTask, PortfolioTerms
+from tradingbot.envs.world import select_symbols
 
 N, B, LENGTH = 3, 2, 10
 
@@ -20,11 +21,15 @@ def ones(row, private):
     return torch.ones(len(row), dtype=private.dtype)
 
 
-def portfolios(decide=ones, world=None, loss_frac=0.2):
+def portfolios(decide=ones, world=None, loss_frac=0.2, seed=4):
     config = short_config("target", episode_bars=LENGTH, smoothing_bars=1)
-    account = replace(config.rules.account, portfolio_loss_frac=loss_frac)
+    whole, world = config, world or small_world()
+    account = replace(config.rules.account, portfolio_loss_frac=1.0, position_loss_frac=1e9)
     config = replace(config, rules=replace(config.rules, account=account))
-    return PortfolioTask(world or small_world(), config, decide, n_envs=B, seed=4)
+    book = write_book(world, run_sleeves(world, config, decide))
+    account = replace(account, portfolio_loss_frac=loss_frac)
+    terms = PortfolioTerms(replace(whole.rules, account=account), whole.costs)
+    return PortfolioTask(book, terms, n_envs=B, seed=seed)
 
 
 def drawn(steps):
@@ -41,21 +46,21 @@ def play(task, actions):
 
 
 def test_first_portfolio_is_that_of_the_environment_step_for_step():
-    task = portfolios()
-    env = PortfolioEnv(task.world, lambda seen: torch.ones(len(seen)), task.config)
+    config = short_config("target", episode_bars=LENGTH, smoothing_bars=1)
+    env = PortfolioEnv(small_world(), lambda seen: torch.ones(len(seen)), config)
+    book = write_book(small_world(), run_sleeves(small_world(), config, ones))
+    task = PortfolioTask(book, PortfolioTerms(config.rules, config.costs), n_envs=B, seed=4)
     env.reset(seed=4)
     actions = drawn(3 * LENGTH)
 
     for number, (action, step) in enumerate(zip(actions, play(task, actions), strict=True)):
         if number and number % LENGTH == 0:
             env.reset()
-        seen, reward, terminated, truncated, info = env.step(action[0, 0].numpy())
+        _, reward, terminated, truncated, info = env.step(action[0, 0].numpy())
         assert step.reward[0, 0].item() == pytest.approx(reward, abs=1e-7)
         assert step.terms[:, 0, 0].tolist() == pytest.approx([*info["reward_terms"].values()])
-        assert step.final_return[0, 0].item() == pytest.approx(info["equity"] / 1e5 - 1, abs=1e-6)
+        assert step.final_return[0, 0].item() == pytest.approx(info["equity"] / 1e5 - 1, abs=1e-9)
         assert (bool(step.terminated[0, 0]), bool(step.truncated[0, 0])) == (terminated, truncated)
-        row = np.concatenate([seen["sleeves"].ravel(), seen["weights"], seen["portfolio"]])
-        assert np.allclose(step.final_private[0, 0].numpy(), row, atol=1e-6)
         if not truncated:
             assert step.turnover[0, 0].item() == pytest.approx(info["turnover_frac"], abs=1e-6)
 
@@ -63,18 +68,61 @@ def test_first_portfolio_is_that_of_the_environment_step_for_step():
 def test_task_says_what_it_shows_and_asks_for():
     task = portfolios()
     state, seen = task.begin()
-    features = small_world().features
+    book = task.book
 
     assert task.action.shape == (N + 1,)
-    assert seen.private.shape == (1, B, task.n_private) == (1, B, 18 * N + N + 1 + 3)
-    assert seen.row.shape == (1, B)
+    assert seen.private.shape == (1, B, task.n_private) == (1, B, 2 * N + 4)
+    assert len(task.private_names) == task.n_private
     bar = int(seen.row[0, 1])
-    width = task.table.shape[-1] // N
-    shown = task.table[0, bar].view(N, width)[:, : features.shape[-1]].numpy()
-    assert np.array_equal(shown, features[:, bar])
+    shown = task.table[0, bar, : N * len(book.member_names)].view(N, -1)
+    assert torch.equal(shown, book.members[bar])
+    assert torch.equal(task.table[0, bar, N * len(book.member_names) :], book.shared[bar])
+    assert book.column("proposal")[bar].tolist() == [1.0] * N
     assert task.wealth(state).tolist() == [[1.0, 1.0]]
-    with pytest.raises(ConfigError, match="without its gradient"):
-        task.differentiable_step(state, drawn(1)[0])
+
+
+def test_direct_gradient_flows_through_several_bars_and_agrees_with_differences():
+    task = portfolios()
+    state, _ = task.begin()
+    weights = drawn(1)[0].double().requires_grad_()
+
+    def worth(action):
+        now = state
+        for _ in range(3):
+            now = task.differentiable_step(now, action).state
+        return task.wealth(now).sum()
+
+    (gradient,) = torch.autograd.grad(worth(weights), weights)
+    step = torch.zeros_like(weights)
+    step[0, 0, 1] = 1e-6
+    with torch.no_grad():
+        difference = (worth(weights + step) - worth(weights - step)) / 2e-6
+    assert gradient[0, 0, 1].item() == pytest.approx(difference.item(), rel=1e-4)
+    assert gradient.abs().sum() > 0.0
+
+
+def test_swapped_sleeves_swap_what_happens_to_them():
+    task = portfolios()
+    order = [2, 0, 1]
+    world = select_symbols(small_world(), [small_world().symbols[place] for place in order])
+    other = portfolios(world=world)
+    actions = drawn(6)
+    swapped = actions[..., [*order, N]]
+
+    for one, two in zip(play(task, actions), play(other, swapped), strict=True):
+        assert torch.allclose(one.reward, two.reward, atol=1e-7)
+        assert torch.allclose(one.state[0][[*order, N]], two.state[0], atol=1e-12)
+
+
+def test_agent_that_sees_later_bars_only_changes_later_rows():
+    """What is seen and held at a close does not depend on the bars after it."""
+    world, cut = small_world(), 300
+    later = crashed(world, 1, cut + 1)
+    one, two = portfolios(world=world).book, portfolios(world=later).book
+
+    assert torch.equal(one.members[: cut + 1], two.members[: cut + 1])
+    assert torch.equal(one.rows[:cut], two.rows[:cut])
+    assert not torch.equal(one.rows[cut], two.rows[cut])
 
 
 def test_state_shows_what_a_step_does_and_can_be_gone_on_with():
@@ -121,13 +169,14 @@ def test_loss_limit_halts_a_backtest_in_cash(loss_frac, halts):
 
     assert min(worth[:at]) > 0.95
     assert 0.7 < worth[at] < 0.8
-    assert [bool(step.state[3][5]) for step in made] == [halts and i >= at for i in range(steps)]
-    cash = [step.state[2][-1, 0].item() for step in made]
+    halted = [bool(task.numbers(step.state).halted) for step in made]
+    assert halted == [halts and i >= at for i in range(steps)]
+    cash = [step.state[0][-1, 0].item() for step in made]
     assert cash[: at + 1] == pytest.approx([0.0] * (at + 1))
     assert not any(bool(step.terminated.any()) for step in made)
     if halts:
         assert cash[at + 1 :] == [1.0] * (steps - at - 1)
-        assert made[at + 1].state[3][3].item() > 0.4  # sells what is left of both
+        assert task.numbers(made[at + 1].state).turnover.item() > 0.4  # sells what is left of both
         assert worth[at + 2 :] == [worth[at + 1]] * (steps - at - 2)
     else:
         assert max(cash) < 0.01
@@ -148,10 +197,10 @@ def test_lost_portfolio_ends_alone_and_begins_anew_in_cash():
         assert torch.equal(lost, step.final_return[0] <= -0.2)
         assert torch.equal(lost, step.final_row[0] == CRASH)
         assert not (lost & over).any()
-        worth, cash = task.wealth(step.state)[0], step.state[2][-1]
+        worth, cash = task.wealth(step.state)[0], step.state[0][-1]
         assert (worth[lost] == 1.0).all()
         assert (cash[lost] == 1.0).all()
-        assert (step.state[3][5] == 0.0).all()
+        assert (task.numbers(step.state).halted == 0.0).all()
         assert (cash[~(lost | over)] < 0.01).all()
         alone += int(lost.sum()) == 1
     assert alone >= 2

@@ -1,0 +1,91 @@
+"""The book of a run's sleeves: what trades them, played once by the backtester from bar to bar."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tradingbot.agents.policy import Policy
+from tradingbot.data.splits import IndexRange
+from tradingbot.envs.config import EnvConfig
+from tradingbot.envs.population.layout import market_table
+from tradingbot.envs.portfolio.book import SleeveBook
+from tradingbot.envs.portfolio.sleeves import SleevePaths, write_book
+from tradingbot.envs.starting import first_ready_bar
+from tradingbot.envs.world import World
+from tradingbot.evaluation.backtest import Backtest, backtest
+from tradingbot.evaluation.backtest.baselines import baseline
+from tradingbot.training.config import TrainConfig
+from tradingbot.training.data import TrainingData
+from tradingbot.training.environment_rules import require_sleeve_rule
+
+
+def open_book(config: TrainConfig, data: TrainingData, env: EnvConfig, seed: int) -> SleeveBook:
+    """Let what the configuration names trade every symbol's sleeve over all bars.
+
+    Raises:
+        ConfigError: If it is no rule of the package, or has no such parameter.
+    """
+    settings, world = config.environment.portfolio, data.world
+    paths = trade_sleeves(world, env, sleeve_rule(settings.sleeves, world, seed))
+    seen = market_table(world).movedim(0, 1).numpy()
+    shown = principal_components(seen, data.split.train, settings.embedding_numbers)
+    return write_book(world, paths, shown)
+
+
+def sleeve_rule(name: str, world: World, seed: int) -> Policy:
+    """Return a rule that trades sleeves.
+
+    Raises:
+        ConfigError: If it is no rule of the package, or has no such parameter.
+    """
+    require_sleeve_rule(name)
+    return baseline(name, world, seed=seed)
+
+
+def trade_sleeves(
+    world: World, env: EnvConfig, policy: Policy, first_bar: int | None = None
+) -> SleevePaths:
+    """Play a frozen policy on every symbol's account, from the first ready bar to the last.
+
+    What `envs.portfolio.sleeves.run_sleeves` comes to as well, by the backtester.
+    """
+    start = first_ready_bar(world) if first_bar is None else first_bar
+    bars, alone = IndexRange(start, world.n_bars), replace(env, reward="log_growth")
+    played = backtest(world, alone, policy, name="sleeves", bars_per_year=1.0, bars=bars)
+    return paths_of(played, world, bars)
+
+
+def paths_of(played: Backtest, world: World, bars: IndexRange) -> SleevePaths:
+    """Return what a backtest of N accounts did, as sleeves of a world; the size says how sure."""
+    paths = SleevePaths.empty(world.n_bars, world.n_symbols)
+    decided = slice(bars.start, bars.stop - 1)
+    paths.asked[decided] = played.action
+    paths.target_frac[decided] = played.exposure.day
+    paths.position_frac[bars.start + 1 : bars.stop] = played.position_frac
+    paths.value[bars.start : bars.stop] = played.equity
+    paths.confidence[decided] = np.minimum(np.abs(played.action), 1.0)
+    return paths
+
+
+def principal_components(
+    seen: NDArray[np.float32], train: IndexRange, count: int
+) -> NDArray[np.float32]:
+    """Return the directions (T, N, count) in which what is seen varies most, of deviation 1.
+
+    Args:
+        seen: (T, N, E).
+        train: Bars that means and directions are taken from.
+        count: Directions; 0, or as many as there are numbers or more: all numbers, as they are.
+    """
+    width = seen.shape[-1]
+    if count == 0 or count >= width:
+        return seen
+    learned = seen[train.start : train.stop].reshape(-1, width).astype(np.float64)
+    mean = learned.mean(axis=0)
+    variance, directions = np.linalg.eigh(np.cov(learned.T))
+    best = directions[:, ::-1][:, :count] / np.sqrt(np.maximum(variance[::-1][:count], 1e-12))
+    signs = np.sign(best[np.abs(best).argmax(axis=0), np.arange(count)])
+    return np.asarray((seen - mean) @ (best * signs), dtype=np.float32)

@@ -1,0 +1,59 @@
+"""The book of a run's sleeves: the backtester's is the simulator's own; no later bar counts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from fixtures.trading_worlds import crashed, short_config, small_world
+from tradingbot.agents.policy import PolicyInputs
+from tradingbot.data.splits import IndexRange
+from tradingbot.envs.batch.observation import rows_of
+from tradingbot.envs.portfolio.sleeves import run_sleeves
+from tradingbot.training.sleeve_book import principal_components, sleeve_rule, trade_sleeves
+
+
+@pytest.mark.parametrize("rule", ["buy_and_hold", "sma_cross:fast=3,slow=9"])
+def test_sleeves_of_the_backtester_are_those_of_the_simulator(rule: str) -> None:
+    world, config = small_world(), short_config("target", smoothing_bars=1)
+    policy = sleeve_rule(rule, world, 0)
+    features, regimes = rows_of(world.features), rows_of(world.regimes)
+
+    def decide(row: torch.Tensor, private: torch.Tensor) -> torch.Tensor:
+        return policy(PolicyInputs(row, features[row], regimes[row], private))
+
+    ours, theirs = run_sleeves(world, config, decide), trade_sleeves(world, config, policy)
+    for name in ("target_frac", "position_frac", "value"):
+        one, two = getattr(ours, name), getattr(theirs, name)
+        np.testing.assert_allclose(one, two, rtol=1e-9, atol=1e-9, err_msg=name)
+    assert np.abs(ours.target_frac).max() > 0.5
+
+
+def test_sleeves_do_not_depend_on_later_bars() -> None:
+    world, cut = small_world(), 330
+    config = replace(short_config("target", smoothing_bars=1))
+    one, two = (
+        trade_sleeves(each, config, sleeve_rule("buy_and_hold", each, 0))
+        for each in (world, crashed(world, 0, cut))
+    )
+    for name in one._fields:
+        assert np.array_equal(getattr(one, name)[:cut], getattr(two, name)[:cut]), name
+
+
+def test_principal_components_are_of_the_training_part_and_have_deviation_one() -> None:
+    draws = np.random.default_rng(1)
+    hidden = draws.standard_normal((300, 4, 2)) * [3.0, 1.0]
+    seen = (hidden @ draws.standard_normal((2, 6))).astype(np.float32)
+    train = IndexRange(0, 200)
+    made = principal_components(seen, train, 2)
+
+    learned = made[:200].reshape(-1, 2)
+    assert np.cov(learned.T) == pytest.approx(np.eye(2), abs=1e-3)
+    later = seen.copy()
+    later[200:] *= 100.0
+    assert np.array_equal(principal_components(later, train, 2)[:200], made[:200])
+    assert principal_components(seen, train, 0) is seen
+    assert principal_components(seen, train, 9) is seen
