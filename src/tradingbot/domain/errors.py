@@ -10,6 +10,7 @@ TradingBotError
     ├── MissingExtraError     an optional package is not installed
     ├── UncertifiedPanelError a panel has no valid causality certificate
     ├── TradingError          an order, fill or trading state breaks a rule
+    │   └── ModelAnswerError  a model answered what is no number: nothing may be done by it
     ├── BrokerUnavailableError a broker could not be asked: what it holds is not known
     ├── TrainingError         training collapsed or diverged, and its remedies did not help
     └── StorageError          the disk refused: full, read-only, or a stored file is damaged
@@ -82,6 +83,10 @@ class UncertifiedPanelError(UserError):
 
 class TradingError(UserError):
     """An order, a fill, a position or a trading state breaks a rule."""
+
+
+class ModelAnswerError(TradingError):
+    """A model answered what is no number: nothing may be done by it."""
 
 
 class BrokerUnavailableError(UserError):

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tradingbot.domain.errors import ConfigError, TradingError
+from tradingbot.domain.errors import ConfigError, ModelAnswerError
 from tradingbot.features.bar_scaling import REGIME_BOUND, scale_bar
 from tradingbot.features.panel import stored_form
 from tradingbot.market.goals import GOAL_INPUTS, AskedGoal
@@ -200,7 +200,7 @@ class ServedModel:
 
         Raises:
             ConfigError: If shapes are others, or codes are asked for without what is allowed.
-            TradingError: If an answer is not finite: nothing may be done by it.
+            ModelAnswerError: If an answer is not finite: nothing may be done by it.
         """
         names = self.manifest.account_numbers
         _require_shape("private numbers", private, (len(names), len(agent)))
@@ -224,7 +224,7 @@ class ServedModel:
         if not is_finite.all():
             odd = [self.symbols[place] for place in agent[~is_finite][:5]]
             rule, remedy = "a model must answer in finite numbers", "Hold; check what it was given"
-            raise TradingError(rule, was=", ".join(odd), where=self.sha256[:12], remedy=remedy)
+            raise ModelAnswerError(rule, was=", ".join(odd), where=self.sha256[:12], remedy=remedy)
         return ServedAnswer(action.astype(private.dtype), confidence, output)
 
     def live(self) -> ServedStream:

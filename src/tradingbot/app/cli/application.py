@@ -54,7 +54,7 @@ _VERBS = (
 _ORDER = (
     *("demo", "doctor", "data", "universe", "features", "market", "train", "tune", "supervised"),
     *("runs", "plugins", "backtest", "evaluate", "power", "gates", "export", "models", "serve"),
-    *("keys", "paper", "journal", "dashboard", "cluster", "envcheck", "config"),
+    *("keys", "paper", "journal", "dashboard", "alerts", "cluster", "envcheck", "config"),
 )
 COMMAND_MODULES: tuple[tuple[str | None, str], ...] = (
     *((None if name in _VERBS else name, f"tradingbot.app.cli.{name}") for name in _ORDER),

@@ -6,6 +6,7 @@ The trail is `<workspace>/alerts/acts.jsonl`, chained by hashes; it is written b
 from __future__ import annotations
 
 import secrets
+import sqlite3
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -86,7 +87,8 @@ class AlertActs:
             ConfigError: If there is none of that id that lasts.
         """
         _require_words(by, reason)
-        lasting = {each.id: each for each in self._silences() if each.until > now}
+        known = map(read_silence, self._read("SELECT * FROM silences"))
+        lasting = {each.id: each for each in known if each.until > now}
         found = _pick(identity, lasting, "silence must be one that lasts")
         self._record("silence ended", now, by, f"{found.id}: {found.rule}", reason)
         self._write("UPDATE silences SET ended_at = ? WHERE id = ?", (now.isoformat(), found.id))
@@ -99,14 +101,8 @@ class AlertActs:
             ConfigError: If no open incident has that id.
         """
         _require_words(by, reason)
-        with explained(self.path):
-            database = connect(self.path, writes=True)
-            try:
-                rows = database.execute(
-                    "SELECT * FROM incidents WHERE phase != ?", (IncidentPhase.RESOLVED.value,)
-                ).fetchall()
-            finally:
-                database.close()
+        query = "SELECT * FROM incidents WHERE phase != ?"
+        rows = self._read(query, IncidentPhase.RESOLVED.value)
         incidents = {each.id: each for each in map(read_incident, rows)}
         found = _pick(identity, incidents, "incident must be one that is open")
         told = f"{found.id}: {found.rule}, {found.subject}"
@@ -127,13 +123,15 @@ class AlertActs:
         """
         return LineChain(self.trail_path, ActLine, _damaged).entries()
 
-    def _silences(self) -> list[Silence]:
-        with explained(self.path):
-            database = connect(self.path, writes=True)
-            try:
-                return [read_silence(row) for row in database.execute("SELECT * FROM silences")]
-            finally:
-                database.close()
+    def _read(self, query: str, *values: str) -> list[sqlite3.Row]:
+        if not self.path.is_file():
+            return []
+        database = connect(self.path, writes=False)
+        try:
+            with explained(self.path):
+                return database.execute(query, values).fetchall()
+        finally:
+            database.close()
 
     def _record(self, kind: ActKind, at: datetime, by: str, subject: str, reason: str) -> None:
         with LineChain.alone(self.trail_path, ActLine, _damaged) as (chain, descriptor):

@@ -70,13 +70,13 @@ _ALL = (
         "decisions_not_finite",
         _COUNT,
         "journal",
-        "symbols for which the model's last answer was no number",
+        "1 where the last answer of a running session's model was no number",
     ),
     AlertMetric(
         "data_age_s",
         _SECONDS,
         "journal",
-        "open hours since the bar that a running live session traded last, less one bar",
+        "seconds since a bar was due that a running live session has not got yet",
     ),
     AlertMetric(
         "journal_full_frac",
@@ -100,7 +100,7 @@ _ALL = (
         "server_answers_not_finite",
         _COUNT,
         "server",
-        "predictions of an inference server that were no numbers, since the reading before",
+        "predictions of an inference server that were no numbers, within a minute",
     ),
     AlertMetric(
         "server_data_age_s", _SECONDS, "server", "age of the newest bar of an inference server"

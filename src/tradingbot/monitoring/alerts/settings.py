@@ -75,8 +75,6 @@ class AlertSettings(CheckedFields):
     """Seconds between two looks at everything."""
     servers: tuple[str, ...] = ()
     """Addresses of inference servers whose metrics are read, e.g. `http://127.0.0.1:8000`."""
-    journals: tuple[str, ...] = ()
-    """Addresses of journals beside those of the workspace's sessions, e.g. in PostgreSQL."""
 
     def __post_init__(self) -> None:
         """Refuse channels that are named and are none."""

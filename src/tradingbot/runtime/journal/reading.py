@@ -143,6 +143,19 @@ class JournalReader:
             rows = connection.execute(query.order_by(ENTRIES.c.seq.desc()).limit(limit)).all()
         return tuple(_entry(row) for row in reversed(rows))
 
+    def follow(self, session: str, *kinds: type[Event], after: int = 0) -> tuple[ChainEntry, ...]:
+        """Return the entries of a session after a number, with theirs: for what watches it grow.
+
+        Args:
+            session: Its name.
+            kinds: Which.
+            after: Number of the last entry that was read.
+        """
+        names = [kind.__name__ for kind in kinds]
+        wanted = (ENTRIES.c.session == session, ENTRIES.c.seq > after, ENTRIES.c.kind.in_(names))
+        with self.reading() as connection:
+            return tuple(_entries(connection, select(ENTRIES).where(*wanted)))
+
     def order_book(self, session: str) -> OrderBook:
         """Return every order of a session as its events leave it, denied ones too.
 

@@ -15,9 +15,9 @@ from decimal import Decimal
 
 import torch
 
-from tradingbot.domain.errors import BrokerUnavailableError, ConfigError
+from tradingbot.domain.errors import BrokerUnavailableError, ConfigError, ModelAnswerError
 from tradingbot.domain.events.event import Event
-from tradingbot.domain.events.session import SessionStateSaved
+from tradingbot.domain.events.session import AlertLevel, AlertRaised, SessionStateSaved
 from tradingbot.domain.order_intent import OrderIntent
 from tradingbot.domain.plain_values import as_plain_values
 from tradingbot.domain.position import Fill
@@ -47,6 +47,9 @@ from tradingbot.runtime.session.settlement import batch_fills, send_nothing
 from tradingbot.runtime.session.terms import SessionTerms
 from tradingbot.runtime.session.turn_events import list_orders, list_turn, write_state
 from tradingbot.runtime.session.venue import OwnVenue
+
+NOT_FINITE = "MODEL_NOT_FINITE"
+"""Code of the alert where the model answered no number: nothing is sent at that bar."""
 
 
 class TradingSession:
@@ -128,9 +131,7 @@ class TradingSession:
             self._settle(bar, self._row, self.since, now)
         self.since = None
         if bar.is_last or not self.is_fresh(now):
-            self.sent = send_nothing(self.account)
-            self.action = None
-            self.save()
+            self._hold()
             return
         # A venue that lives by the session's bars has no other time than theirs.
         self._decide(bar, now if self._venue is None else bar.closed_at)
@@ -248,7 +249,11 @@ class TradingSession:
     def _decide(self, bar: MarketBar, now: datetime) -> None:
         assert self.account is not None
         self.desk.recover()
-        proposal = self.decider.decide(self.account)
+        try:
+            proposal = self.decider.decide(self.account)
+        except ModelAnswerError as e:
+            self._hold(AlertRaised(now, AlertLevel.CRITICAL, NOT_FINITE, str(e)))
+            return
         before = self.action, self.changes
         self.action, self.changes = proposal.action.tolist(), (self.changes[1],) * 2
         state = self._state(self.action)  # of the breakers before this bar's orders
@@ -265,6 +270,12 @@ class TradingSession:
             return
         self.sent = judged.sent
         self.desk.send(judged.approvals, now)
+
+    def _hold(self, *events: Event) -> None:
+        """Send nothing at this bar, and write that."""
+        assert self.account is not None
+        self.sent, self.action = send_nothing(self.account), None
+        self.save(*events)
 
     def judge(self, bar: MarketBar, proposal: Proposal, now: datetime) -> JudgedOrders:
         """Put what is wanted at a bar before the gate."""

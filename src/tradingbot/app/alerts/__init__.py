@@ -1,0 +1,1 @@
+"""Alerts, put together: settings, sources, channels and the processes that watch."""

@@ -1,0 +1,69 @@
+"""`alerts guard`: the process that looks at the alerter's heartbeat."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+from tradingbot.app.alerts.watching import now_utc, open_dispatcher
+from tradingbot.app.console import print_note
+from tradingbot.app.signals import StopRequest
+from tradingbot.domain.errors import StorageError
+from tradingbot.monitoring.alerts.dead_man import AlerterLife, DeadMan
+from tradingbot.monitoring.alerts.delivery import Dispatcher
+from tradingbot.monitoring.alerts.engine import EngineState
+from tradingbot.monitoring.alerts.notice import AlertNotice
+from tradingbot.monitoring.alerts.reading import AlertReader
+from tradingbot.monitoring.alerts.settings import AlertSettings
+from tradingbot.monitoring.alerts.store import AlertStore
+
+_DELIVERED_S = 60.0
+
+
+def guard(
+    workspace: Path, settings: AlertSettings, stop: StopRequest, *, follows: bool, once: bool
+) -> AlerterLife:
+    """Look at the heartbeat and tell when it ends.
+
+    Args:
+        workspace: That is watched.
+        settings: Channels, and how often to look.
+        stop: Asked between two looks.
+        follows: End with the alerter: by itself, or after telling that it died.
+        once: Look once.
+
+    Returns:
+        What was seen last.
+    """
+    watched, waiting = DeadMan(AlertReader(workspace)), threading.Event()
+    dispatcher = open_dispatcher(workspace, settings)
+    try:
+        while True:
+            now = now_utc()
+            notice, (life, _) = watched.look(now), watched.life(now)
+            if notice is not None:
+                _tell(workspace, dispatcher, notice)
+            is_over = follows and life in (AlerterLife.DEAD, AlerterLife.STOPPED)
+            if once or is_over or stop():
+                return life
+            waiting.wait(settings.interval_s)
+    finally:
+        dispatcher.close(_DELIVERED_S)
+
+
+def _tell(workspace: Path, dispatcher: Dispatcher, notice: AlertNotice) -> None:
+    """Send a notice, and write what became of it where that is possible."""
+    number = 0
+    try:
+        with AlertStore(workspace) as store:
+            state = store.load(notice.at)
+            (number,) = store.save((), (notice,), EngineState(storm=state.storm))
+    except StorageError as e:
+        print_note(f"guard: {e}")
+    dispatcher.send(number, notice)
+    dispatcher.wait(_DELIVERED_S)
+    try:
+        with AlertStore(workspace) as store:
+            store.record_deliveries([each for each in dispatcher.results() if each.notice])
+    except StorageError as e:
+        print_note(f"guard: {e}")
