@@ -175,6 +175,7 @@ RESTRICTED: dict[str, tuple[str, ...]] = {
     "streamlit": ("monitoring/dashboard/",),
     "plotly": ("monitoring/dashboard/figures/",),
     "alembic": ("runtime/journal/",),
+    "apprise": ("monitoring/alerts/channels/apprise_service",),
     "yfinance": ("data/sources/",),
     "alpaca": ("data/sources/", "runtime/brokers/alpaca/"),
     "pickle": (),  # no pickle anywhere
