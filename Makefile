@@ -8,7 +8,7 @@ JOBS ?= 2
 # compiled soon rather than fast, but where a test says otherwise. Files as they are listed: the long ones come first.
 PYTEST := TRADINGBOT_OPTIMISATION=0 OMP_NUM_THREADS=1 POLARS_MAX_THREADS=1 $(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: help install install-demo install-bench install-dev install-docs demo test test-slow bench docs lint type format coverage mutation audit clean
+.PHONY: help install install-demo install-bench install-dev install-docs demo test test-slow bench docs notebooks lint type format coverage mutation audit clean
 
 help:  ## Show the verbs
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -35,6 +35,9 @@ bench: install-bench  ## Measure speed against references in the same run
 docs: install-docs  ## Build the documentation site into out/site; open out/site/index.html
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 	@echo "out/site/index.html"
+
+notebooks: install-dev  ## Execute the notebooks of examples/ again, and keep what they print
+	$(BIN)/python docs_site/notebooks.py
 
 lint: install-dev
 	$(BIN)/ruff check src tests benchmarks examples docs_site

@@ -34,6 +34,13 @@ _OUTSIDE = re.compile(r"^([a-z][a-z0-9+.-]*:|//)", re.IGNORECASE)
 _LANGUAGES = {".py": "python", ".yaml": "yaml", ".yml": "yaml", ".toml": "toml"}
 
 
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Name the pages to the navigation."""
+    pages = [uri for source, uri in PAGES.items() if (ROOT / source).is_file()]
+    config.extra.setdefault("generated_pages", []).extend(pages)
+    return config
+
+
 def on_files(files: Files, config: MkDocsConfig, **_: Any) -> Files:
     """Add the pages from outside, and every file that some page links to."""
     for source, uri in PAGES.items():
@@ -58,9 +65,9 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     return with_links(markdown, page.file.src_uri)
 
 
-def with_links(markdown: str, uri: str) -> str:
-    """Return a page's text with every relative link as the site has it."""
-    here = place_of(uri)
+def with_links(markdown: str, uri: str, here: PurePosixPath | None = None) -> str:
+    """Return a page's text with every relative link as the site has it; `here`: its origin."""
+    here = here or place_of(uri)
     if here is None:
         return markdown
     parts = _CODE.split(markdown)

@@ -31,7 +31,7 @@ from tradingbot.facade.picture import draw_backtests
 from tradingbot.facade.policy import LoadedPolicy
 from tradingbot.features.panel import Panel
 from tradingbot.market.costs import CostProfile
-from tradingbot.plugins.declaring import strategy_of
+from tradingbot.plugins.reference import declared_as
 
 PolicyLike = str | LoadedPolicy | Callable[..., Any]
 """Name of a rule or declared strategy (`sma_cross:fast=20,slow=100`), a strategy function, class or
@@ -224,7 +224,7 @@ def _prepare(policy: PolicyLike, data: TradedData, seed: int) -> _Asked:
             lambda world: baseline(name, world, seed=seed, scaled=data.with_features),
             warm_up_bars(name),
         )
-    strategy = strategy_of(policy)
+    strategy = declared_as(policy)
     return _Asked(
         lambda world: own_strategy(strategy, world, data.with_features), strategy.warm_up()
     )

@@ -27,8 +27,7 @@ from tradingbot.features.proof_subjects import feature_subject
 from tradingbot.features.spec import FeatureSpec
 from tradingbot.market.params import ActionSpace
 from tradingbot.plugins.declaration import DeclaredStrategy
-from tradingbot.plugins.declaring import strategy_of
-from tradingbot.plugins.reference import declared_strategies, find_strategy
+from tradingbot.plugins.reference import declared_as, declared_strategies, find_strategy
 from tradingbot.rewards import reward_preset
 
 _SYMBOLS, _BARS, _STEPS, _ENVS = 3, 500, 200, 16
@@ -68,7 +67,7 @@ def check_strategy(
         >>> bars = tb.generate_bars("noise", symbols=["SPY"], timeframe="1d")
         >>> tb.check_strategy(lambda view: 0.5, bars)
     """
-    found = find_strategy(strategy) if isinstance(strategy, str) else strategy_of(strategy)
+    found = find_strategy(strategy) if isinstance(strategy, str) else declared_as(strategy)
     if found is None:
         raise ConfigError("strategy must be a declared one", was=repr(strategy))
     data = as_traded(bars)

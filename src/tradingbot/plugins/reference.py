@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -99,14 +99,22 @@ def find_strategy(text: str) -> DeclaredStrategy | None:
     reference = read_reference(text)
     declared = declared_strategies()
     if reference.is_import:
-        found = import_object(reference.name)
-        own = (each for each in declared_strategies().values() if each.target is found)
-        strategy = next(own, None) or strategy_of(found)  # type: ignore[arg-type]
+        strategy = declared_as(import_object(reference.name))  # type: ignore[arg-type]
     elif reference.name in declared:
         strategy = declared[reference.name]
     else:
         return None
     return strategy.with_parameters(reference.parameters)
+
+
+def declared_as(target: Callable[..., Any]) -> DeclaredStrategy:
+    """Return a function or class as it was declared; as `strategy_of` tells it if it was not.
+
+    Raises:
+        ConfigError: If it cannot be called with one view.
+    """
+    own = (each for each in declared_strategies().values() if each.target is target)
+    return next(own, None) or strategy_of(target)
 
 
 def declared_strategies() -> dict[str, DeclaredStrategy]:

@@ -115,6 +115,19 @@ def test_vectorised_strategy_that_looks_ahead_is_refused(hourly: tb.Bars) -> Non
     assert tb.backtest("behind", hourly).figures.performance.n_trades > 10
 
 
+def test_declared_function_is_traded_as_it_was_declared(hourly: tb.Bars) -> None:
+    tb.strategy(vectorised=True, name="ahead")(tomorrow)
+    tb.strategy(vectorised=True, name="behind", warm_up_bars=40)(yesterday)
+
+    with pytest.raises(DataError, match=r"strategy ahead must not look ahead"):
+        tb.backtest(tomorrow, hourly)
+    with pytest.raises(DataError, match=r"strategy ahead must not look ahead"):
+        tb.check_strategy(tomorrow, hourly)
+    given, named = tb.backtest(yesterday, hourly), tb.backtest("behind", hourly)
+    assert given.figures.bars == named.figures.bars == len(hourly) // 2 - 41
+    assert given.sharpe == named.sharpe
+
+
 class Breakout:
     """Remembers the highest close that it has seen."""
 
