@@ -6,6 +6,7 @@ gets a kernel and an empty folder of its own.
 
 from __future__ import annotations
 
+import ast
 import base64
 import hashlib
 import os
@@ -29,9 +30,21 @@ LABEL = "executed"
 
 
 def code_hash(notebook: NotebookNode) -> str:
-    """Return the hash of the code cells: outputs belong to this code and no other."""
-    code = "\0".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
-    return hashlib.sha256(code.encode()).hexdigest()
+    """Return the hash of what the code cells do: outputs belong to this code and no other.
+
+    Layout and comments do not count; a cell that is no Python counts as it is written.
+    """
+    from IPython.core.inputtransformer2 import TransformerManager
+
+    parts = []
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            source = TransformerManager().transform_cell(cell.source)
+            try:
+                parts.append(ast.dump(ast.parse(source)))
+            except SyntaxError:
+                parts.append(source)
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 def executed(notebook: NotebookNode, folder: Path) -> NotebookNode:
