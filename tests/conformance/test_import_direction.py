@@ -106,10 +106,15 @@ ALLOWED: dict[str, frozenset[str] | None] = {
         {"executors", *_TENSORS, *_DATA, "envs", "runs", "training", "evaluation/analyses"}
         | {"evaluation/report"}
     ),
+    # Runs are played again, as for a dossier, and shown on a page of the same design.
+    "evaluation/comparison": frozenset(
+        {*_TENSORS, *_DATA, "envs", "runs", "training", *_MEASURES}
+        | {"evaluation/analyses", "evaluation/pipeline", "evaluation/report"}
+    ),
     "facade": frozenset(
         {*_TENSORS, *_DATA, "envs", "agents", "supervised", "runs", "training", "evaluation"}
         | {*_MEASURES, "evaluation/analyses", "evaluation/gates", "evaluation/report"}
-        | {"evaluation/figures", "evaluation/pipeline"}
+        | {"evaluation/figures", "evaluation/pipeline", "evaluation/comparison"}
     ),
     "app": frozenset(
         {
@@ -130,6 +135,7 @@ ALLOWED: dict[str, frozenset[str] | None] = {
         }
         | {*_MEASURES, "evaluation/analyses", "evaluation/gates", "evaluation/report"}
         | {"evaluation/figures", "evaluation/pipeline", "evaluation/power", "facade"}
+        | {"evaluation/comparison"}
     ),
     # What trades while time passes reads policies; it neither learns nor judges.
     "runtime": frozenset(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tradingbot.domain.errors import StorageError, UserError
 from tradingbot.domain.symbol import PORTFOLIO
-from tradingbot.runs import DataIdentity, RunDirectory, config_differences, list_runs
+from tradingbot.runs import DataIdentity, RunDirectory, comparison, config_differences, list_runs
 from tradingbot.runs.directory import RECORD_FILE, STATUS_FILE
 from tradingbot.runs.loading import checkpoint_folders, load_checkpoint, update_of
 from tradingbot.runs.manifest import read_manifest
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 METRICS, EVALUATIONS = "metrics", "evaluations"
 NOT_EVALUATED = "not evaluated yet"
+state_of = comparison.state_of
 
 
 @dataclass(frozen=True)
@@ -94,12 +95,6 @@ def list_lines(root: Path) -> list[RunLine]:
     """Describe every run below a folder, the newest last; damaged ones too."""
     lines = [_line(folder) for folder in list_runs(root)]
     return sorted(lines, key=lambda line: (str(line.created_at or ""), line.id))
-
-
-def state_of(run: RunDirectory) -> str:
-    """Say how a run is: as its status says, but `killed` where its process is gone."""
-    state: str = run.status().state
-    return "killed" if state == "running" and not run.is_held() else state
 
 
 def describe_data(data: DataIdentity) -> str:
@@ -188,11 +183,7 @@ def parameters_of(run: RunDirectory) -> ParameterReport | None:
 def compare_runs(first: RunDirectory, second: RunDirectory) -> Comparison:
     """Put two runs side by side."""
     pair = (first, second)
-    facts = {
-        name: (a, b)
-        for (name, a), b in zip(_facts(first).items(), _facts(second).values(), strict=True)
-        if a != b
-    }
+    facts = {row.name: (row.values[0], row.values[1]) for row in comparison.differing_facts(pair)}
     figures = [last_figures(run) for run in pair]
     names = sorted({*figures[0], *figures[1]})
     return Comparison(
@@ -261,26 +252,6 @@ def _checkpoint_line(folder: Path, *, verify: bool) -> CheckpointLine:
         metrics=manifest.metrics,
         weights_sha256=manifest.weights_sha256,
     )
-
-
-def _facts(run: RunDirectory) -> dict[str, Any]:
-    record = run.record
-    return {
-        "learner": record.learner,
-        "seed": record.seeds["root"],
-        "data": record.data.data_sha256,
-        "certificate": record.data.certificate_sha256,
-        "normaliser": record.data.normaliser_sha256,
-        "agents": len(record.data.agents),
-        "code": record.code_sha256,
-        "commit": record.git.commit,
-        "device": record.environment.get("device"),
-        "torch": record.environment.get("torch"),
-        "threads": record.environment.get("threads"),
-        "state": state_of(run),
-        "updates": run.status().update,
-        "steps": run.status().steps,
-    }
 
 
 def _flat(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -152,7 +152,7 @@ def _differences(old: Any, new: Any, path: str) -> Iterator[str]:
             below = f"{path}.{key}" if path else str(key)
             yield from _differences(old.get(key, _ABSENT), new.get(key, _ABSENT), below)
     elif _listed(old) != _listed(new) or _is_truth(old) != _is_truth(new):
-        yield f"{path}: {_shown(old)} → {_shown(new)}"
+        yield f"{path}: {shown_value(old)} → {shown_value(new)}"
 
 
 def _listed(value: Any) -> Any:
@@ -163,7 +163,8 @@ def _is_truth(value: Any) -> bool:
     return isinstance(value, bool)  # True == 1 to Python, not to a configuration
 
 
-def _shown(value: Any) -> str:
+def shown_value(value: Any) -> str:
+    """Write a value of a configuration, cut where it is long."""
     if value is _ABSENT:
         return "(absent)"
     text = str(value)

@@ -46,6 +46,7 @@ _VERBS = (
     "evaluate",
     "power",
     "gates",
+    "compare",
     "envcheck",
     "export",
     "serve",
@@ -53,7 +54,8 @@ _VERBS = (
 )
 _ORDER = (
     *("demo", "doctor", "data", "universe", "features", "market", "train", "tune", "supervised"),
-    *("runs", "plugins", "backtest", "evaluate", "power", "gates", "export", "models", "serve"),
+    *("runs", "plugins", "backtest", "evaluate", "power", "gates", "compare"),
+    *("export", "models", "serve"),
     *("keys", "paper", "journal", "dashboard", "alerts", "cluster", "envcheck", "config"),
 )
 COMMAND_MODULES: tuple[tuple[str | None, str], ...] = (
@@ -62,7 +64,10 @@ COMMAND_MODULES: tuple[tuple[str | None, str], ...] = (
 )
 
 _USING_PLUGINS = frozenset(
-    ["features", "market", "train", "tune", "runs", "backtest", "evaluate", "power", "plugins"]
+    (
+        *("features", "market", "train", "tune", "runs", "backtest", "evaluate", "power"),
+        *("compare", "plugins"),
+    )
 )
 """Commands that look parts up by name: installed plugins are loaded for these."""
 _CONTEXT: dict[str, Any] = {"help_option_names": ["-h", "--help"]}

@@ -108,7 +108,7 @@ def compare_two(
     second: Annotated[str, Argument(metavar="B", help="Another run.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Compare two runs: configuration, data, figures, and whether their weights are equal.
+    """Compare what two runs wrote: configuration, data, figures, weights. See also: compare.
 
     Example: [bold]tradingbot runs compare us143-first us143-second[/bold]
     """

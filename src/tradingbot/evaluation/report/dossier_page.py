@@ -11,7 +11,7 @@ from tradingbot.evaluation.gates.result import Memo
 from tradingbot.evaluation.performance.record import PolicyPerformance
 from tradingbot.evaluation.report.blocks import Figure, Section
 from tradingbot.evaluation.report.chart import Chart
-from tradingbot.evaluation.report.first_screen import equity_picture, lead_figures
+from tradingbot.evaluation.report.first_screen import data_words, equity_picture, lead_figures
 from tradingbot.evaluation.report.numbers import (
     bps,
     count,
@@ -141,10 +141,9 @@ def _facts(dossier: Dossier) -> list[tuple[str, str]]:
     agents = (
         f"{format_count(header.agents, 'agents')}, learner {header.learner}, seed {header.seed}"
     )
-    data = header.label.removeprefix("synthetic ")
     return [
         ("What was tested", agents),
-        ("Data", f"{'synthetic: ' if header.synthetic else 'observed bars: '}{data}"),
+        ("Data", data_words(header.label, header.synthetic)),
         (
             "Test period",
             f"{test.first_day} … {test.last_day}, {count(test.bars)} bars, not learned",

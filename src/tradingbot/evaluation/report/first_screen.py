@@ -46,6 +46,19 @@ def lead_figures(
     return [*figures, Figure("Sharpe ratio, annual", plain(sharpe.estimate), words, _tone(sharpe))]
 
 
+def data_words(label: str, synthetic: bool) -> str:
+    """Say of which kind data are, and their name without saying it again.
+
+    Example:
+        >>> data_words("synthetic market 'planted', seed 7", True)
+        "synthetic: market 'planted', seed 7"
+        >>> data_words("panel a4492bb4, observed", False)
+        'observed bars: panel a4492bb4'
+    """
+    name = label.removeprefix("synthetic ").replace(", synthetic", "").replace(", observed", "")
+    return f"{'synthetic' if synthetic else 'observed bars'}: {name}"
+
+
 def equity_picture(
     days: tuple[str, ...], lines: Sequence[LineSeries], title: str, caption: str
 ) -> Chart:

@@ -16,7 +16,12 @@ from tradingbot.domain.errors import DataError
 from tradingbot.evaluation.statistics import bootstrap
 from tradingbot.evaluation.statistics.bootstrap import MIN_BARS, Statistic, mean_of, sharpe_of
 from tradingbot.evaluation.statistics.dependence import measure_dependence, student_point
-from tradingbot.evaluation.statistics.inputs import FloatArray, IntArray, finite_series
+from tradingbot.evaluation.statistics.inputs import (
+    FloatArray,
+    IntArray,
+    finite_series,
+    same_length,
+)
 from tradingbot.evaluation.statistics.interval import Interval, Z, wilson_interval
 
 DRAWS = 2000
@@ -54,6 +59,30 @@ def interval_of(returns: ArrayLike, statistic: Statistic = mean_of) -> Interval:
 def sharpe_interval(portfolio_returns: ArrayLike, bars_per_year: float) -> Interval:
     """Return the annual Sharpe ratio of returns (S,); zeros where nothing moves."""
     return interval_of(portfolio_returns, sharpe_of).scaled(math.sqrt(bars_per_year))
+
+
+def sharpe_difference(mine: ArrayLike, other: ArrayLike, bars_per_year: float) -> Interval:
+    """Return the annual Sharpe ratio of returns (S,) less that of others on the same S bars.
+
+    Both are resampled at the same bars, so that what they have in common does not widen the
+    interval. A ratio counts as 0 where returns never move; zeros where the two never differ.
+
+    Raises:
+        DataError: If there are fewer than eight bars, lengths differ, or one is not a number.
+    """
+    pair = [finite_series(each, "returns", at_least=MIN_BARS) for each in (mine, other)]
+    same_length(pair[0], pair[1], "returns of two policies")
+    if (pair[0] == pair[1]).all():
+        return Interval(0.0, 0.0, 0.0)
+
+    def difference(histories: FloatArray) -> FloatArray:
+        own, theirs = (np.nan_to_num(sharpe_of(histories[..., place])) for place in (0, 1))
+        return np.asarray(own - theirs)
+
+    found = bootstrap.bootstrap_interval(
+        np.stack(pair, axis=1), difference, n_draws=DRAWS, seed=_SEED
+    )
+    return found.scaled(math.sqrt(bars_per_year))
 
 
 def net_bps_interval(sleeve_returns: ArrayLike) -> Interval:

@@ -97,7 +97,7 @@ def tear_sheet_of(played: Backtest, reference: Reference | None = None) -> TearS
         under_water_frac=float(lost.mean()),
         rolling=_rolling(series, market, days, played.bars_per_year),
         tails=_tails(series, days),
-        exposure=_exposure(played, days),
+        exposure=exposure_course(played),
         clock=clock_profile(series, played.closed_at[1:], played.time_zone),
         trades=trade_log(played),
         holding=holding_times(played.trades),
@@ -219,8 +219,9 @@ def _dated(days: NDArray[np.datetime64], daily: FloatArray, place: int) -> Dated
     return DatedReturn(str(days[place]), float(daily[place]))
 
 
-def _exposure(played: Backtest, days: NDArray[np.datetime64]) -> ExposureCourse:
-    """Measure at day ends; turnover is added up over all bars since the point before."""
+def exposure_course(played: Backtest) -> ExposureCourse:
+    """Measure at day ends; turnover is that of all bars since the point before, per day."""
+    days = days_and_months(played.closed_at[1:])[0]
     ends = thinned_ends(days)
     worth, before = played.equity[1:], played.equity[:-1]
     total = np.maximum(worth.sum(axis=1), np.finfo(np.float64).tiny)
