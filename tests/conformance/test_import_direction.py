@@ -111,6 +111,11 @@ ALLOWED: dict[str, frozenset[str] | None] = {
         {*_TENSORS, *_DATA, "envs", "runs", "training", *_MEASURES}
         | {"evaluation/analyses", "evaluation/pipeline", "evaluation/report"}
     ),
+    # The way from data to verdict: it calls every step, and computes none itself.
+    "campaign": frozenset(
+        {"executors", *_TENSORS, *_DATA, "runs", "training", "tuning", "evaluation"}
+        | {"evaluation/dossier", "evaluation/gates", "evaluation/pipeline", "evaluation/report"}
+    ),
     "facade": frozenset(
         {*_TENSORS, *_DATA, "envs", "agents", "supervised", "runs", "training", "evaluation"}
         | {*_MEASURES, "evaluation/analyses", "evaluation/gates", "evaluation/report"}
@@ -131,6 +136,7 @@ ALLOWED: dict[str, frozenset[str] | None] = {
             "runs",
             "training",
             "tuning",
+            "campaign",
             "evaluation",
         }
         | {*_MEASURES, "evaluation/analyses", "evaluation/gates", "evaluation/report"}
@@ -229,6 +235,7 @@ CLOCK_READERS: dict[str, str] = {
     "training/": "a run's record, status and ledger entries say when",
     "evaluation/pipeline/": "an evaluation's ledger entries and dossier say when",
     "evaluation/analyses/": "trainings and fits of an analysis are counted in the ledger",
+    "campaign/": "the status of a campaign says when it was written",
     "tuning/": "trials are counted in the ledger when they begin",
     "monitoring/dashboard/": "ages of data, and acts of persons, are told by the time of day",
     "data/sources/": "vendors are asked for bars up to now, and rate limits are kept in real time",

@@ -44,6 +44,7 @@ ROOMS = {
     "evaluation/pipeline": "request, executor, store",
     "evaluation/power": "planted signals, what is found",
     "tuning": "settings tried, every trial counted",
+    "campaign": "phases from data to verdict",
     "facade": "import tradingbot as tb",
     "serving": "bundles, models that act from them",
     "monitoring": "alerts and pages on what was written",
@@ -69,6 +70,7 @@ COLUMNS = {
     "monitoring": 330.0,
     "cluster": 1180.0,
     "tuning": 930.0,
+    "campaign": 930.0,
 }
 MIDDLE = 530.0
 # (label, file or folder that does it): the way of one bar, and back again.

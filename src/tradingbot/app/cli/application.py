@@ -42,6 +42,7 @@ _VERBS = (
     "doctor",
     "train",
     "tune",
+    "run",
     "backtest",
     "evaluate",
     "power",
@@ -53,8 +54,8 @@ _VERBS = (
     "dashboard",
 )
 _ORDER = (
-    *("demo", "doctor", "data", "universe", "features", "market", "train", "tune", "supervised"),
-    *("runs", "plugins", "backtest", "evaluate", "power", "gates", "compare"),
+    *("demo", "doctor", "data", "universe", "features", "market", "train", "tune", "run"),
+    *("supervised", "runs", "plugins", "backtest", "evaluate", "power", "gates", "compare"),
     *("export", "models", "serve"),
     *("keys", "paper", "journal", "dashboard", "alerts", "cluster", "envcheck", "config"),
 )
@@ -65,7 +66,7 @@ COMMAND_MODULES: tuple[tuple[str | None, str], ...] = (
 
 _USING_PLUGINS = frozenset(
     (
-        *("features", "market", "train", "tune", "runs", "backtest", "evaluate", "power"),
+        *("features", "market", "train", "tune", "run", "runs", "backtest", "evaluate", "power"),
         *("compare", "plugins"),
     )
 )

@@ -20,7 +20,7 @@ WORKSPACE_VARIABLE = "TRADINGBOT_WORKSPACE"
 DEBUG_VARIABLE = "TRADINGBOT_DEBUG"
 
 _OF_A_WORKSPACE = re.compile(
-    r"\btradingbot (?=(?:demo|data|features|market rollout|train|tune|supervised|runs|backtest"
+    r"\btradingbot (?=(?:demo|data|features|market rollout|train|tune|run|supervised|runs|backtest"
     r"|evaluate|power|gates|export|models|serve|keys|journal|cluster)\b)"
 )
 """Where a text names a command that reads or writes the workspace."""

@@ -32,9 +32,13 @@ class Measurement:
 
     def read(self, dossier: Dossier) -> MeasuredValue:
         """Return the figure of a dossier."""
-        found = self.find(dossier)
-        if isinstance(found, str):
-            return MeasuredValue(None, None, found)
-        if isinstance(found, Interval):
-            return MeasuredValue(found.estimate, found)
-        return MeasuredValue(float(found))
+        return as_measured(self.find(dossier))
+
+
+def as_measured(found: Finding) -> MeasuredValue:
+    """Take a finding apart: figure, interval, or why there is none."""
+    if isinstance(found, str):
+        return MeasuredValue(None, None, found)
+    if isinstance(found, Interval):
+        return MeasuredValue(found.estimate, found)
+    return MeasuredValue(float(found))

@@ -1,0 +1,1 @@
+"""The way from data to verdict: the plan's phases on one dataset, judged by gates, resumable."""

@@ -1,0 +1,105 @@
+"""Phases that train: a run of a fixed name, begun, resumed or found finished; and its dossier."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tradingbot.domain.errors import InterruptionError
+from tradingbot.domain.events.event import Event, EventCallback
+from tradingbot.domain.events.training import Updated
+from tradingbot.evaluation.pipeline.config import EvaluateConfig
+from tradingbot.evaluation.pipeline.session import Evaluation, EvaluationRequest, evaluate_run
+from tradingbot.executors.executor import Progress
+from tradingbot.runs import RunDirectory
+from tradingbot.training.config import TrainConfig
+from tradingbot.training.result_file import TrainResult, read_result
+from tradingbot.training.session import (
+    RUNS_FOLDER,
+    SessionCallbacks,
+    begin_run,
+    resume_session,
+)
+
+
+@dataclass(frozen=True)
+class PhaseTools:
+    """What phases report to, and who may stop them."""
+
+    workspace: Path
+    progress: Progress
+    note: Callable[[str], None]
+    interrupted: Callable[[], bool]
+    jobs: int = 1
+
+
+def train_run(name: str, config: TrainConfig, tools: PhaseTools) -> TrainResult:
+    """Train a run to its end, from wherever it is.
+
+    Raises:
+        InterruptionError: If it was interrupted; what it did is in its checkpoints.
+        UserError: If anything is not as it must be.
+    """
+    folder = tools.workspace / RUNS_FOLDER / name
+    callbacks = _callbacks(config, tools)
+    if not folder.exists():
+        session = begin_run(config, tools.workspace, callbacks, name=name)
+    else:
+        run = RunDirectory.open(folder)
+        if run.status().state == "finished":
+            return read_result(run.path)
+        session = resume_session(name, tools.workspace, callbacks)
+    if session.result is None:
+        raise InterruptionError(name)
+    return session.result
+
+
+def evaluate_phase(
+    name: str, config: EvaluateConfig, gates: str, command: str, tools: PhaseTools
+) -> Evaluation:
+    """Make the dossier of a run, or what is missing of it.
+
+    Raises:
+        InterruptionError: If it was interrupted.
+        UserError: If the run cannot be evaluated.
+    """
+    request = EvaluationRequest(run=name, config=config, gates=gates, command=command)
+
+    def tell(done: int, total: int, label: str) -> None:
+        if tools.interrupted():  # what is finished is kept by the evaluation itself
+            raise InterruptionError(name)
+        tools.progress(done, total, label)
+
+    return evaluate_run(request, tools.workspace, jobs=tools.jobs, progress=tell)
+
+
+@dataclass
+class _StepsTold:
+    """Tells how far a training is."""
+
+    total: int
+    progress: Progress
+
+    def take(self, event: Event) -> None:
+        """Report the steps of an update."""
+        if isinstance(event, Updated):
+            self.progress(min(event.steps, self.total), self.total, "training, step")
+
+    def close(self) -> None:
+        """Do nothing: it holds nothing open."""
+
+
+def _callbacks(config: TrainConfig, tools: PhaseTools) -> SessionCallbacks:
+    def listeners(run: RunDirectory, config: TrainConfig) -> Sequence[EventCallback]:
+        from tradingbot.training.tracking import tracking_callbacks
+
+        told = _StepsTold(config.budget.steps_per_agent, tools.progress)
+        return (told, *tracking_callbacks(run, config, note=tools.note))
+
+    return SessionCallbacks(
+        event_callbacks=listeners,
+        note=tools.note,
+        preparing=lambda stage, done, total: tools.progress(done, total, stage),
+        interrupted=tools.interrupted,
+    )

@@ -1,0 +1,143 @@
+"""A whole campaign: phases in order, gates judged, stopped, gone on with, found again."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fixtures.tiny_campaign import tiny_campaign
+from tradingbot.campaign.phases import GATES_OF, PHASES
+from tradingbot.campaign.session import CampaignCallbacks, WalkedCampaign, walk_campaign
+from tradingbot.campaign.status import PhaseRecord, read_status
+from tradingbot.domain.errors import ConfigError, InterruptionError
+from tradingbot.evaluation.gates.gates_file import load_gates
+from tradingbot.runs.ledger import Ledger
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("campaign")
+
+
+@pytest.fixture(scope="module")
+def walked(workspace: Path) -> WalkedCampaign:
+    return walk_campaign(tiny_campaign(), workspace, go_on=True)
+
+
+def test_phases_are_walked_in_order_and_each_says_what_it_found(walked: WalkedCampaign) -> None:
+    states = {phase.name: phase.state for phase in walked.status.phases}
+
+    assert list(states) == list(PHASES) == list(GATES_OF)
+    assert states["data"] == states["architecture"] == "passed"
+    assert states["environment"] == "not measured"
+    assert states["prototype"] == states["tuning"] == "left out"
+    assert states["full"] == states["final"] == "failed"
+    assert all(phase.words for phase in walked.status.phases)
+    assert walked.status.state == "finished"
+    assert walked.status.verdict == "NO-GO"
+
+
+def test_gates_of_every_phase_are_those_of_the_file(walked: WalkedCampaign) -> None:
+    gates = load_gates()
+    for phase in walked.status.phases:
+        if phase.state != "left out":
+            wanted = [gate.name for gate in gates if gate.phase in GATES_OF[phase.name]]
+            assert [gate.gate for gate in phase.gates] == wanted
+    data = walked.status.phase("data").gates
+    assert {gate.metric: gate.measured for gate in data} == {
+        "universe_covered_frac": 1.0,
+        "causality_certificate": 1.0,
+        "scaler_of_train": 1.0,
+    }
+
+
+def test_failed_gate_ends_a_campaign_that_is_not_told_to_go_on(
+    walked: WalkedCampaign, workspace: Path
+) -> None:
+    stopped = walk_campaign(tiny_campaign(), workspace)
+
+    assert stopped.status.state == "stopped at a gate"
+    assert stopped.status.phase("full").failed
+    assert stopped.status.phase("final").state == "waiting"
+
+
+def test_same_campaign_again_trains_and_counts_nothing(
+    walked: WalkedCampaign, workspace: Path
+) -> None:
+    record = workspace / "runs" / "tiny-full" / "result.json"
+    trained, before = record.stat().st_mtime_ns, len(Ledger(workspace).trials(_data(workspace)))
+
+    again = walk_campaign(tiny_campaign(), workspace, go_on=True)
+
+    assert record.stat().st_mtime_ns == trained
+    assert len(Ledger(workspace).trials(_data(workspace))) == before
+    assert _told(again) == _told(walked)
+
+
+def test_status_file_and_page_say_the_same(walked: WalkedCampaign) -> None:
+    read = read_status(walked.folder)
+
+    assert [phase.state for phase in read.phases] == [p.state for p in walked.status.phases]
+    page = walked.page.read_text()
+    assert "NO-GO" in page
+    assert "full/size" in page
+    assert "synthetic" in page
+    assert json.loads((walked.folder / "readiness.json").read_text())["ready"]
+
+
+def test_campaign_with_other_settings_under_the_same_name_is_refused(
+    walked: WalkedCampaign, workspace: Path
+) -> None:
+    with pytest.raises(ConfigError, match="data and settings that it began with"):
+        walk_campaign(replace(tiny_campaign(), evaluation="quick"), workspace)
+
+
+def test_until_ends_a_campaign_early(walked: WalkedCampaign, workspace: Path) -> None:
+    early = walk_campaign(tiny_campaign(), workspace, until="architecture")
+
+    assert early.status.state == "finished"
+    assert early.status.phase("full").state == "waiting"
+
+
+def test_interrupted_training_is_resumed_by_the_same_campaign(tmp_path: Path) -> None:
+    ended: list[PhaseRecord] = []
+    stops = CampaignCallbacks(phase=ended.append, interrupted=lambda: len(ended) >= 5)
+    with pytest.raises(InterruptionError):
+        walk_campaign(tiny_campaign(), tmp_path, go_on=True, callbacks=stops)
+    assert read_status(tmp_path / "campaigns" / "tiny").state == "interrupted"
+
+    again = walk_campaign(tiny_campaign(), tmp_path, go_on=True)
+
+    assert again.status.state == "finished"
+    kinds = [each.kind for each in Ledger(tmp_path).entries()]
+    assert kinds.count("training") == 1
+
+
+def test_benchmarks_are_judged_where_they_are_given(
+    walked: WalkedCampaign, workspace: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "simulator.json"
+    file.write_text(json.dumps([{"name": "single_env", "value": 9.0}]))
+
+    found = walk_campaign(
+        replace(tiny_campaign(), benches=(file,)), workspace, until="environment", go_on=True
+    )
+
+    gates = {gate.gate: gate.outcome for gate in found.status.phase("environment").gates}
+    assert gates["environment/speed"] == "fail"
+    assert gates["environment/step"] == "not measured"
+
+
+def test_page_says_of_a_missing_master_what_it_lacks(walked: WalkedCampaign) -> None:
+    assert "training preset" in walked.status.phase("master").words
+
+
+def _data(workspace: Path) -> str:
+    return Ledger(workspace).entries()[0].data
+
+
+def _told(walked: WalkedCampaign) -> list[PhaseRecord]:
+    return [replace(phase, took_s=0.0) for phase in walked.status.phases]
