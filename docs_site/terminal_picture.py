@@ -16,7 +16,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-COLUMNS = 118
+COLUMNS = 122
 LINE_S = 0.25
 """Seconds between two lines."""
 _CURSOR = re.compile(r"\x1b\[(?:\?25[lh]|\d*[A-HJKf])|\r")

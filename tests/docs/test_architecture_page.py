@@ -297,6 +297,15 @@ def test_drawings_are_current() -> None:
         assert stored == drawn, f"docs/images/{name}.svg is out of date. Run: {REGENERATE}"
 
 
+def test_map_of_the_folders_has_every_room() -> None:
+    folders = {path.name for path in SOURCE.iterdir() if (path / "__init__.py").is_file()}
+
+    shown = re.findall(r"^  (\w+)/ ", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+
+    assert set(shown) == folders
+    assert len(shown) == len(set(shown))
+
+
 def test_steps_of_the_way_of_a_bar_exist() -> None:
     assert [path for _, path in WAY_OF_A_BAR if not (SOURCE / path).exists()] == []
 
