@@ -12,6 +12,7 @@ TradingBotError
     ├── TradingError          an order, fill or trading state breaks a rule
     │   └── ModelAnswerError  a model answered what is no number: nothing may be done by it
     ├── BrokerUnavailableError a broker could not be asked: what it holds is not known
+    ├── ChannelError          an alert could not be sent
     ├── TrainingError         training collapsed or diverged, and its remedies did not help
     └── StorageError          the disk refused: full, read-only, or a stored file is damaged
 """
@@ -91,6 +92,10 @@ class ModelAnswerError(TradingError):
 
 class BrokerUnavailableError(UserError):
     """A broker could not be asked, or gave no readable answer: what it holds is not known."""
+
+
+class ChannelError(UserError):
+    """An alert could not be sent; the message holds no secret."""
 
 
 class TrainingError(UserError):

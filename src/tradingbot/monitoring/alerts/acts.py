@@ -6,7 +6,6 @@ The trail is `<workspace>/alerts/acts.jsonl`, chained by hashes; it is written b
 from __future__ import annotations
 
 import secrets
-import sqlite3
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -18,7 +17,7 @@ from tradingbot.monitoring.alerts.schema import (
     FOLDER,
     connect,
     database_path,
-    explained,
+    read_rows,
     transaction,
 )
 from tradingbot.monitoring.alerts.silence import Silence
@@ -87,7 +86,7 @@ class AlertActs:
             ConfigError: If there is none of that id that lasts.
         """
         _require_words(by, reason)
-        known = map(read_silence, self._read("SELECT * FROM silences"))
+        known = map(read_silence, read_rows(self.path, "SELECT * FROM silences"))
         lasting = {each.id: each for each in known if each.until > now}
         found = _pick(identity, lasting, "silence must be one that lasts")
         self._record("silence ended", now, by, f"{found.id}: {found.rule}", reason)
@@ -102,7 +101,7 @@ class AlertActs:
         """
         _require_words(by, reason)
         query = "SELECT * FROM incidents WHERE phase != ?"
-        rows = self._read(query, IncidentPhase.RESOLVED.value)
+        rows = read_rows(self.path, query, IncidentPhase.RESOLVED.value)
         incidents = {each.id: each for each in map(read_incident, rows)}
         found = _pick(identity, incidents, "incident must be one that is open")
         told = f"{found.id}: {found.rule}, {found.subject}"
@@ -122,16 +121,6 @@ class AlertActs:
             StorageError: If a line was changed or taken out.
         """
         return LineChain(self.trail_path, ActLine, _damaged).entries()
-
-    def _read(self, query: str, *values: str) -> list[sqlite3.Row]:
-        if not self.path.is_file():
-            return []
-        database = connect(self.path, writes=False)
-        try:
-            with explained(self.path):
-                return database.execute(query, values).fetchall()
-        finally:
-            database.close()
 
     def _record(self, kind: ActKind, at: datetime, by: str, subject: str, reason: str) -> None:
         with LineChain.alone(self.trail_path, ActLine, _damaged) as (chain, descriptor):

@@ -12,8 +12,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from tradingbot.domain.errors import ChannelError
 from tradingbot.domain.events.session import AlertLevel
-from tradingbot.monitoring.alerts.channels.channel import AlertChannel, ChannelError
+from tradingbot.monitoring.alerts.channels.channel import AlertChannel
 from tradingbot.monitoring.alerts.notice import AlertNotice, NoticeKind
 from tradingbot.monitoring.alerts.settings import AlertSettings
 from tradingbot.monitoring.alerts.store import Delivery

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -14,7 +12,7 @@ from tradingbot.monitoring.alerts.acts import ActLine, AlertActs
 from tradingbot.monitoring.alerts.incident import Incident, IncidentPhase
 from tradingbot.monitoring.alerts.notice import AlertNotice
 from tradingbot.monitoring.alerts.rows import moment, read_incident, read_notice, read_silence
-from tradingbot.monitoring.alerts.schema import connect, database_path, explained
+from tradingbot.monitoring.alerts.schema import database_path, read_rows
 from tradingbot.monitoring.alerts.silence import Silence
 from tradingbot.monitoring.alerts.store import WATCHER, Delivery
 
@@ -120,19 +118,7 @@ class AlertReader:
         return self._acts.lines()
 
     def _rows(self, query: str, *values: Any) -> list[sqlite3.Row]:
-        if not self.is_present:
-            return []
-        with self._connected() as database:
-            return database.execute(query, values).fetchall()
-
-    @contextmanager
-    def _connected(self) -> Iterator[sqlite3.Connection]:
-        database = connect(self.path, writes=False)
-        try:
-            with explained(self.path):
-                yield database
-        finally:
-            database.close()
+        return read_rows(self.path, query, *values)
 
 
 def _delivery(row: sqlite3.Row) -> Delivery:

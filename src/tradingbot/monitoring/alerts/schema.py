@@ -20,6 +20,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from tradingbot.domain.errors import StorageError
 
@@ -89,6 +90,24 @@ def connect(path: Path, *, writes: bool) -> sqlite3.Connection:
     return connection
 
 
+def read_rows(path: Path, query: str, *values: Any) -> list[sqlite3.Row]:
+    """Return rows; none where there is no database, or another process is about to make it.
+
+    Raises:
+        StorageError: If it cannot be read.
+    """
+    if not path.is_file():
+        return []
+    connection = connect(path, writes=False)
+    try:
+        with explained(path):
+            if not _has_tables(connection):
+                return []
+            return connection.execute(query, values).fetchall()
+    finally:
+        connection.close()
+
+
 @contextmanager
 def transaction(connection: sqlite3.Connection, path: Path) -> Iterator[sqlite3.Connection]:
     """Write everything of the block or nothing.
@@ -126,10 +145,14 @@ def _require_version(connection: sqlite3.Connection, path: Path, *, writes: bool
                 connection.execute(statement)
             connection.execute(f"PRAGMA user_version={VERSION}")
         connection.commit()
-    elif found != VERSION:
+    elif found != VERSION and (found or writes or _has_tables(connection)):
         raise StorageError(
             f"the database of alerts must be of version {VERSION}",
             was=f"version {found}",
             where=str(path),
             remedy="Use the program that wrote it, or move the file aside",
         )
+
+
+def _has_tables(connection: sqlite3.Connection) -> bool:
+    return bool(connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from fixtures.alert_servers import mail_server, webhook_server
-from tradingbot.domain.errors import ConfigError
+from tradingbot.domain.errors import ChannelError, ConfigError
 from tradingbot.domain.events.session import AlertLevel
 from tradingbot.monitoring.alerts.channels import email as email_channel
 from tradingbot.monitoring.alerts.channels.address import SecretAddress, resolve_address
 from tradingbot.monitoring.alerts.channels.apprise_service import AppriseChannel
-from tradingbot.monitoring.alerts.channels.channel import ChannelError, NetworkTerms
+from tradingbot.monitoring.alerts.channels.channel import NetworkTerms
 from tradingbot.monitoring.alerts.channels.console import ConsoleChannel, FileChannel
 from tradingbot.monitoring.alerts.channels.email import EmailChannel
 from tradingbot.monitoring.alerts.channels.own_network import is_own_network, only_public

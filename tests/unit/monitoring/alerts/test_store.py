@@ -264,3 +264,12 @@ def test_phases_are_stored_as_the_words_that_pages_read(tmp_path: Path) -> None:
 
     assert row == (IncidentPhase.FIRING.value, "critical")
     assert len(json.loads(told)) == 1
+
+
+def test_reader_of_a_database_that_is_about_to_be_made_is_empty(tmp_path: Path) -> None:
+    path = AlertReader(tmp_path).path
+    path.parent.mkdir()
+    sqlite3.connect(path).close()
+    path.touch()
+
+    assert AlertReader(tmp_path).incidents() == ()

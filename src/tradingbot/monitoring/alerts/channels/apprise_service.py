@@ -8,10 +8,10 @@ import warnings
 from importlib.util import find_spec
 from typing import Any
 
-from tradingbot.domain.errors import ConfigError, MissingExtraError
+from tradingbot.domain.errors import ChannelError, ConfigError, MissingExtraError
 from tradingbot.domain.events.session import AlertLevel
 from tradingbot.monitoring.alerts.channels.address import SecretAddress
-from tradingbot.monitoring.alerts.channels.channel import ChannelError, NetworkTerms
+from tradingbot.monitoring.alerts.channels.channel import NetworkTerms
 from tradingbot.monitoring.alerts.channels.own_network import only_public, refuse_connection
 from tradingbot.monitoring.alerts.notice import AlertNotice
 

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
-from tradingbot.domain.errors import UserError
 from tradingbot.monitoring.alerts.notice import AlertNotice
-
-
-class ChannelError(UserError):
-    """A notice could not be sent; the message holds no secret."""
 
 
 class NetworkTerms(NamedTuple):

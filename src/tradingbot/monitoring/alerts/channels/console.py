@@ -9,9 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tradingbot.data.atomic import open_to_write, storage_errors
-from tradingbot.domain.errors import StorageError
+from tradingbot.domain.errors import ChannelError, StorageError
 from tradingbot.domain.plain_values import as_plain_values
-from tradingbot.monitoring.alerts.channels.channel import ChannelError
 from tradingbot.monitoring.alerts.notice import AlertNotice
 
 

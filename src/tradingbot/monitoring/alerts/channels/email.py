@@ -8,10 +8,10 @@ from email.message import EmailMessage
 from email.utils import format_datetime
 from urllib.parse import unquote, urlsplit
 
-from tradingbot.domain.errors import ConfigError
+from tradingbot.domain.errors import ChannelError, ConfigError
 from tradingbot.domain.redaction import split_credentials
 from tradingbot.monitoring.alerts.channels.address import SecretAddress
-from tradingbot.monitoring.alerts.channels.channel import ChannelError, NetworkTerms
+from tradingbot.monitoring.alerts.channels.channel import NetworkTerms
 from tradingbot.monitoring.alerts.channels.own_network import only_public, require_public
 from tradingbot.monitoring.alerts.notice import AlertNotice
 

@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from tradingbot.domain.errors import ConfigError
-from tradingbot.monitoring.alerts.channels.channel import ChannelError, NetworkTerms
+from tradingbot.domain.errors import ChannelError, ConfigError
+from tradingbot.monitoring.alerts.channels.channel import NetworkTerms
 
 REMEDY = "Set allow_private: true for this channel where that is meant"
 _NUMBERS = re.compile(r"[0-9a-fx.]+", re.IGNORECASE)

@@ -7,10 +7,10 @@ import json
 import ssl
 from urllib.parse import urlsplit
 
-from tradingbot.domain.errors import ConfigError
+from tradingbot.domain.errors import ChannelError, ConfigError
 from tradingbot.domain.plain_values import as_plain_values
 from tradingbot.monitoring.alerts.channels.address import SecretAddress
-from tradingbot.monitoring.alerts.channels.channel import ChannelError, NetworkTerms
+from tradingbot.monitoring.alerts.channels.channel import NetworkTerms
 from tradingbot.monitoring.alerts.channels.own_network import only_public, require_public
 from tradingbot.monitoring.alerts.notice import AlertNotice
 

@@ -1,0 +1,1 @@
+"""How soon people learn of what happened: alerts and pages."""

@@ -1,0 +1,120 @@
+"""`tradingbot alerts`: list, test, silence, ack and a single look, as persons and programs ask."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fixtures.alert_servers import webhook_server
+from fixtures.watched_workspace import trading
+from tradingbot.app.cli.application import run
+
+Ask = Callable[..., tuple[int, Any, str]]
+
+
+@pytest.fixture
+def ask(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Ask:
+    """Run `alerts …`; return its code, its JSON where that was asked for, and stderr."""
+
+    def asked(*words: str) -> tuple[int, Any, str]:
+        code = run(["--workspace", str(tmp_path), "alerts", *words])
+        out, err = capsys.readouterr()
+        return code, json.loads(out) if "--json" in words and out else out, err
+
+    return asked
+
+
+def test_look_finds_what_fires_and_exits_with_1(tmp_path: Path, ask: Ask) -> None:
+    with trading(tmp_path) as trader:
+        assert ask("watch", "--once", "--json")[0] == 0
+        trader.save("70000")
+
+        code, document, said = ask("watch", "--once", "--json")
+
+    (incident,) = document["incidents"]
+    assert code == 1
+    assert (incident["rule"], incident["subject"]) == ("drawdown", "session first")
+    assert "CRITICAL: drawdown" in said
+
+
+def test_incident_is_listed_taken_on_and_audited(tmp_path: Path, ask: Ask) -> None:
+    with trading(tmp_path) as trader:
+        trader.save("70000")
+        ask("watch", "--once")
+    (incident,) = ask("list", "--json")[1]["incidents"]
+
+    code, taken, _ = ask("ack", incident["id"], "--reason", "on it", "--by", "mia", "--json")
+    listed = ask("list", "--all", "--json")[1]
+    table = ask("list")[1]
+
+    assert (code, taken["acknowledged_by"]) == (0, "mia")
+    assert [each["kind"] for each in listed["acts"]] == ["acknowledged"]
+    assert listed["notices"][0]["kind"] == "fired"
+    assert incident["id"] in table
+
+
+def test_silence_is_made_listed_and_ended(ask: Ask) -> None:
+    words = ("silence", "stale_data", "--reason", "vendor works", "--by", "mia", "--json")
+    code, made, _ = ask(*words)
+    assert (code, made["rule"], made["is_ended"]) == (0, "stale_data", False)
+    assert [each["id"] for each in ask("list", "--json")[1]["silences"]] == [made["id"]]
+
+    code, ended, _ = ask("silence", made["id"], "--end", "--reason", "done", "--json")
+
+    assert (code, ended["is_ended"]) == (0, True)
+    assert ask("list", "--json")[1]["silences"] == []
+
+
+def test_rules_are_listed_with_unit_and_source(ask: Ask) -> None:
+    code, found, _ = ask("list", "--show-rules", "--json")
+
+    by_name = {each["name"]: each for each in found}
+    assert code == 0
+    assert by_name["drawdown"]["source"] == "journal"
+    assert by_name["disk_last"]["unit"] == "bytes"
+    assert "entropy_collapse" in ask("list", "--show-rules")[1]
+
+
+def test_test_tries_each_channel_for_itself_and_shows_no_secret(
+    tmp_path: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hook = "{kind: webhook, address: 'env:HOOK', allow_private: true}"
+    (tmp_path / "alerts.yaml").write_text(f"extends: default\nchannels:\n  hook: {hook}\n")
+    with webhook_server() as server:
+        monkeypatch.setenv("HOOK", server.address)
+        code, found, said = ask("test", "--json", "--by", "mia")
+        assert code == 0
+        assert [each["is_sent"] for each in found] == [True, True, True]
+        server.status = 500
+        code, (failed,), _ = ask("test", "hook", "--json")
+
+    assert (code, failed["leads_to"]) == (1, "webhook http://127.0.0.1")
+    assert "500" in failed["problem"]
+    assert "s3cr3t" not in json.dumps([found, failed]) + said
+    assert server.bodies[0]["kind"] == "test"
+    acts = ask("list", "--all", "--json")[1]["acts"]
+    assert [each["kind"] for each in acts] == ["tested", "tested"]
+
+
+def test_u09_channel_into_the_own_network_is_refused_unless_it_is_allowed(
+    tmp_path: Path, ask: Ask
+) -> None:
+    hook = "{kind: webhook, address: 'http://169.254.169.254/latest'}"
+    (tmp_path / "alerts.yaml").write_text(f"extends: default\nchannels:\n  hook: {hook}\n")
+
+    code, _, said = ask("watch", "--once")
+
+    assert code == 2
+    assert "own network, was 169.254.169.254 (channels.hook)" in said
+    assert "allow_private: true" in said
+
+
+def test_alerts_of_a_calm_workspace_say_how_to_begin(ask: Ask) -> None:
+    code, _, said = ask("list")
+
+    assert code == 0
+    assert "tradingbot alerts watch" in said
