@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tradingbot.domain.errors import StorageError, UserError
 from tradingbot.domain.symbol import PORTFOLIO
-from tradingbot.runs import DataIdentity, RunDirectory, comparison, config_differences, list_runs
+from tradingbot.runs import RunDirectory, comparison, config_differences, list_runs
 from tradingbot.runs.directory import RECORD_FILE, STATUS_FILE
 from tradingbot.runs.loading import checkpoint_folders, load_checkpoint, update_of
 from tradingbot.runs.manifest import read_manifest
@@ -95,12 +95,6 @@ def list_lines(root: Path) -> list[RunLine]:
     """Describe every run below a folder, the newest last; damaged ones too."""
     lines = [_line(folder) for folder in list_runs(root)]
     return sorted(lines, key=lambda line: (str(line.created_at or ""), line.id))
-
-
-def describe_data(data: DataIdentity) -> str:
-    """Name data in words; what was generated is called so."""
-    is_said = not data.synthetic or "synthetic" in data.label
-    return data.label if is_said else f"{data.label}, synthetic"
 
 
 def folder_lines(run_folder: Path, *, verify: bool = False) -> list[CheckpointLine]:
@@ -226,7 +220,7 @@ def _line(folder: Path) -> RunLine:
         score=None if trading == 0 else (newest or {}).get("score"),
         agents=len(record.data.agents),
         trading_agents=trading,
-        data=describe_data(record.data),
+        data=record.data.in_words,
     )
 
 

@@ -45,6 +45,12 @@ class DataIdentity(StoredModel):
     agents: tuple[str, ...] = ()
     """Names of the agents, in order."""
 
+    @property
+    def in_words(self) -> str:
+        """The data in words; what was generated is called so."""
+        is_said = not self.synthetic or "synthetic" in self.label
+        return self.label if is_said else f"{self.label}, synthetic"
+
 
 class GitState(StoredModel):
     """Which sources, where they are under version control."""

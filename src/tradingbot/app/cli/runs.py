@@ -215,7 +215,7 @@ def _print_record(run: RunDirectory, verdict: str, result: TrainResult | None) -
         "steps per agent": f"{status.steps:,}",
         "seed": f"{record.seeds['root']}{drawn}",
         "config hash": record.config_sha256[:_DIGITS],
-        "data": runs_view.describe_data(data),
+        "data": data.in_words,
         **{name: str(period) for name, period in record.periods.items()},
         "data hash": data.data_sha256[:_DIGITS],
         "certificate": (data.certificate_sha256 or "none")[:_DIGITS],

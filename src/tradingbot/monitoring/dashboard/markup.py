@@ -18,6 +18,7 @@ from tradingbot.monitoring.dashboard.sources.breaker_distance import BreakerDist
 
 _LONGEST = 160
 """Characters of a name that are shown; the whole of it stands in its title."""
+_MARKDOWN = frozenset("\\`*_{}[]()<>#+-.!|~$:")
 _THIN = "\u202f"
 """Between digits; it is white space and stays."""
 _WHOLE = 2000
@@ -73,7 +74,7 @@ def table(found: Table, *, nothing: str) -> str:
     """Return a table; where it has no row, what that means."""
     caption = f"<caption>{text(found.caption)}</caption>"
     if not found.rows:
-        return f'<div class="tb-nothing">{text(nothing)}</div>'
+        return f'<div class="tb-nothing">{text(nothing, longest=_WHOLE)}</div>'
     heads = "".join(
         f'<th scope="col" title="{attribute(head.hint)}" class="{_kind(head.is_number)}">'
         f"{text(head.name)}</th>"
@@ -104,6 +105,33 @@ def meters(found: Sequence[BreakerDistance]) -> str:
 def note(words: str, *, tone: str = "soft") -> str:
     """Return a line of small words."""
     return f'<p class="tb-note tb-{escape(tone)}">{text(words, longest=_WHOLE)}</p>'
+
+
+def nothing(words: str) -> str:
+    """Return what stands where there is nothing to show: why, and what to do."""
+    return f'<div class="tb-nothing">{text(words, longest=_WHOLE)}</div>'
+
+
+def progress(rows: Sequence[tuple[str, int, int, int]]) -> str:
+    """Return a bar for each phase: gates that hold, that were measured, and all."""
+    parts = []
+    for phase, passed, measured, total in rows:
+        words = f"{passed} of {total} hold, {measured} measured"
+        tone = "good" if passed == total else "amber" if passed else "warm"
+        share = passed / total * 100 if total else 0.0
+        parts.append(
+            f'<div class="tb-meter tb-{tone}"><span class="tb-name">{text(phase)}</span>'
+            f'<span class="tb-track" role="meter" aria-label="{attribute(phase)}" '
+            f'aria-valuemin="0" aria-valuemax="{total}" aria-valuenow="{passed}" '
+            f'aria-valuetext="{words}"><span class="tb-used" style="width:{share:.1f}%"></span>'
+            f'</span><span class="tb-amount">{words}</span></div>'
+        )
+    return f'<div class="tb-meters tb-two">{"".join(parts)}</div>'
+
+
+def plain_text(words: str) -> str:
+    """Return a text for what reads Markdown: nothing in it means anything."""
+    return "".join(f"\\{each}" if each in _MARKDOWN else each for each in _printable(words)[:80])
 
 
 def text(words: object, *, longest: int = _LONGEST) -> str:

@@ -66,6 +66,15 @@ def choose_zone(choice: ZoneChoice, *, market: str | None, local: str | None) ->
         return UTC_ZONE
 
 
+def read_moment(text: str) -> datetime | None:
+    """Read a moment of a file, ISO; None where it is none. Without a zone it is UTC."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+
+
 def as_utc(at: np.datetime64) -> datetime:
     """Return a moment of an array as one with its zone."""
     found: datetime = at.astype("datetime64[us]").item()

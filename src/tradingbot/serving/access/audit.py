@@ -22,6 +22,8 @@ AuditKind = Literal[
     "model swapped",
     "swap refused",
     "session asked",
+    "model promoted",
+    "model rolled back",
 ]
 _LONGEST = 200
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from fastapi import Request
 from tradingbot.domain.errors import UserError
 from tradingbot.serving.access.audit import AuditKind, AuditTrail
 from tradingbot.serving.access.keys import ApiKey, KeyBook, Scope, identify, key_id_of
+from tradingbot.serving.access.lockouts import Lockouts
 from tradingbot.serving.server.metrics import ServerMetrics
 from tradingbot.serving.server.problems import Problem
 from tradingbot.serving.server.settings import ServerSettings
@@ -23,7 +23,6 @@ from tradingbot.serving.server.settings import ServerSettings
 _log = logging.getLogger("tradingbot.serving")
 _OPEN: frozenset[Scope] = frozenset({"read", "predict"})
 """What may be asked without a key, on loopback, where there is no key at all."""
-_LOCK_AFTER, _LOCK_S, _REMEMBERED = 10, 60.0, 10_000
 _AUDIT_EVERY_S = 10.0
 """Refusals are counted, and written so often at most: they do not fill the disk."""
 _CHALLENGE = {"www-authenticate": 'Bearer realm="tradingbot"'}
@@ -36,29 +35,6 @@ class Caller:
     id: str
     """Of the key; `anonymous` without one."""
     scopes: frozenset[Scope]
-
-
-class Lockouts:
-    """Wrong keys by address and the id that they claim: a neighbour's key goes on."""
-
-    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
-        self._clock = clock
-        self._failed: OrderedDict[tuple[str, str], tuple[int, float]] = OrderedDict()
-
-    def wait_s(self, address: str, key_id: str) -> float:
-        """Return the seconds for which a pair is locked out; 0 where it is not."""
-        count, since = self._failed.get((address, key_id), (0, 0.0))
-        return max(0.0, since + _LOCK_S - self._clock()) if count >= _LOCK_AFTER else 0.0
-
-    def fail(self, address: str, key_id: str) -> bool:
-        """Count a wrong key; return whether that locks the pair out."""
-        now = self._clock()
-        count, since = self._failed.pop((address, key_id), (0, now))
-        count = 1 if now - since > _LOCK_S else count + 1
-        self._failed[address, key_id] = (count, now)
-        while len(self._failed) > _REMEMBERED:
-            self._failed.popitem(last=False)
-        return count == _LOCK_AFTER
 
 
 class Authentication:

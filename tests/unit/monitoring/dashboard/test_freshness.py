@@ -66,11 +66,14 @@ def test_live_session_waits_over_the_week_end_without_being_stale() -> None:
     assert monday.state == "stale"
 
 
-def test_replay_is_stale_after_three_of_its_bars() -> None:
-    paced = terms(bars="replay", speed=60.0)  # a bar a minute
+def test_replay_is_stale_ten_seconds_after_its_next_bar_was_due() -> None:
+    paced = terms(bars="replay", speed=60.0)  # a bar a minute, a week-end an hour and more
 
-    assert judge_session(heard(FRIDAY_BAR + timedelta(seconds=170)), paced).state == "live"
-    assert judge_session(heard(FRIDAY_BAR + timedelta(seconds=190)), paced).state == "stale"
+    assert judge_session(heard(FRIDAY_BAR + timedelta(seconds=69)), paced).state == "live"
+    assert judge_session(heard(FRIDAY_BAR + timedelta(seconds=71)), paced).state == "stale"
+    last = datetime(2026, 1, 9, 21, 0, tzinfo=UTC)
+    assert judge_session(heard(FRIDAY_BAR + timedelta(hours=1), bar=last), paced).state == "live"
+    assert judge_session(heard(FRIDAY_BAR + timedelta(hours=2), bar=last), paced).state == "stale"
 
 
 def test_session_without_a_process_ended_or_stopped() -> None:

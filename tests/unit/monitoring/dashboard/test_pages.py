@@ -3,31 +3,48 @@
 from __future__ import annotations
 
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from fixtures.example_dossier import strange_dossier
+from fixtures.watched_runs import evaluate_learning_run, make_learning_run
 from fixtures.watched_sessions import HOSTILE, fill_session, make_session
 from tradingbot.monitoring.dashboard.server import PAGE_SCRIPT
 from tradingbot.monitoring.dashboard.settings import DashboardSettings
+from tradingbot.serving.access.keys import KeyBook
 
-PAGES = ("live",)
+WANTED = {
+    "Live": ("EST", "account currency", "drawdown", "SPY"),
+    "Agents": ("since the session began", "SPY", "EST"),
+    "Training": ("toy", "synthetic", "steps per agent and second", "all actions are HOLD"),
+    "Evaluation": ("hold", "synthetic", "bp"),
+    "Models": ("tradingbot export",),
+    "Ledger": ("Best by luck", "EST", "training"),
+    "Alerts": ("QQQ is late", "EST", "kill switch"),
+}
+"""What each page must say of the example."""
+PAGES = ("Live", "Agents", "Training", "Evaluation", "Models", "Ledger", "Alerts")
 
 
-def run_page(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch, page: str = "live", **settings: Any
-) -> Any:
-    """Run the script for one page, and return what it shows."""
+def one_page(settings, title):  # type: ignore[no-untyped-def]
+    """Show one page; Streamlit's tester runs the text of this function."""
+    from tradingbot.monitoring.dashboard.pages import frame
+
+    opened = frame.open_frame(settings)
+    if opened is not None:
+        frame.page_functions()[title](opened)
+
+
+def run_page(workspace: Path, page: str = "Live", **settings: Any) -> Any:
+    """Run one page, and return what it shows."""
     from streamlit.testing.v1 import AppTest
 
     chosen = DashboardSettings(str(workspace), **settings)
-    monkeypatch.setattr(sys, "argv", [str(PAGE_SCRIPT), chosen.as_text()])
-    shown = AppTest.from_file(str(PAGE_SCRIPT), default_timeout=30)
+    shown = AppTest.from_function(one_page, default_timeout=30, args=(chosen, page))
     shown.run()
-    if page != "live":
-        shown.switch_page(page)
-        shown.run()
     assert not shown.exception, shown.exception
     return shown
 
@@ -38,30 +55,72 @@ def words_of(shown: Any) -> str:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_page_without_any_data_says_what_to_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: str
-) -> None:
-    shown = run_page(tmp_path / "none", monkeypatch, page)
+def test_page_without_any_data_says_what_to_do(tmp_path: Path, page: str) -> None:
+    shown = run_page(tmp_path / "none", page)
 
     assert "tradingbot" in words_of(shown)
 
 
-def test_live_page_shows_a_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_script_shows_the_first_page_and_navigation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from streamlit.testing.v1 import AppTest
+
+    fill_session(tmp_path, bars=3)
+    argument = DashboardSettings(str(tmp_path)).as_text()
+    monkeypatch.setattr(sys, "argv", [str(PAGE_SCRIPT), argument])
+
+    shown = AppTest.from_file(str(PAGE_SCRIPT), default_timeout=30).run()
+
+    assert not shown.exception, shown.exception
+    assert "first" in words_of(shown)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_page_with_data_names_time_zone_and_data(tmp_path: Path, page: str) -> None:
+    fill_session(tmp_path, bars=40)
+    evaluate_learning_run(tmp_path, make_learning_run(tmp_path))
+
+    shown = run_page(tmp_path, page)
+
+    words = words_of(shown)
+    for wanted in WANTED[page]:
+        assert wanted in words, wanted
+
+
+def test_reader_beyond_loopback_sees_nothing_without_a_key(tmp_path: Path) -> None:
+    fill_session(tmp_path, bars=4)
+    now = datetime.now(UTC)
+    made = KeyBook(tmp_path).create("eve", ("read",), at=now, lifetime=timedelta(days=1))
+    shown = run_page(tmp_path, host="0.0.0.0")
+    assert "first" not in words_of(shown)
+
+    shown.text_input[0].input("tb_wrong")
+    shown.button[0].click().run()
+    assert "API key must be given" in words_of(shown)
+    assert "equity" not in words_of(shown)
+
+    shown.text_input[0].input(made.secret)
+    shown.button[0].click().run()
+    assert "first" in words_of(shown)
+
+
+def test_live_page_shows_a_session(tmp_path: Path) -> None:
     fill_session(tmp_path, bars=12)
 
-    words = words_of(run_page(tmp_path, monkeypatch))
+    words = words_of(run_page(tmp_path))
 
     for wanted in ("100\u202f110", "drawdown", "MAX_POSITION", "Model", "Decision latency"):
         assert wanted in words, wanted
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_page_with_hostile_names_shows_them_as_text(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: str
-) -> None:
+def test_page_with_hostile_names_shows_them_as_text(tmp_path: Path, page: str) -> None:
     fill_session(tmp_path, bars=9, symbols=HOSTILE, words=HOSTILE)
     make_session(tmp_path, "empty")
+    run = make_learning_run(tmp_path, agents=HOSTILE, words=HOSTILE[0])
+    evaluate_learning_run(tmp_path, run, strange_dossier())
 
-    words = words_of(run_page(tmp_path, monkeypatch, page))
+    words = words_of(run_page(tmp_path, page))
 
     assert "<script>" not in words.replace("<style>", "")

@@ -57,7 +57,7 @@ def blank_figure(palette: Palette, *, height_px: int = 300, x: str = "", y: str 
         hoverlabel={"bgcolor": palette.paper, "font": {"color": palette.ink}},
         hovermode="x unified",
         legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": {"size": 12}},
-        xaxis={**axis, "showgrid": False, "title": {"text": x, **title}},
+        xaxis={**axis, "showgrid": False, "zeroline": False, "title": {"text": x, **title}},
         yaxis={**axis, "title": {"text": y, **title}},
     )
     return figure

@@ -10,9 +10,11 @@ from typing import Any
 import streamlit as st
 
 from tradingbot.monitoring.dashboard import markup
+from tradingbot.monitoring.dashboard.acts.desk import ActsDesk
+from tradingbot.monitoring.dashboard.acts.dialogs import ask_for_key
 from tradingbot.monitoring.dashboard.figures.style import CONFIG, Picture
 from tradingbot.monitoring.dashboard.moments import ZONE_CHOICES, Zone, choose_zone
-from tradingbot.monitoring.dashboard.palette import Palette, palette_of
+from tradingbot.monitoring.dashboard.palette import Palette, Theme, palette_of
 from tradingbot.monitoring.dashboard.settings import DashboardSettings, read_settings
 from tradingbot.monitoring.dashboard.sources.watched_workspace import WatchedWorkspace
 
@@ -22,6 +24,7 @@ class Frame:
     """What a page is shown with."""
 
     watched: WatchedWorkspace
+    desk: ActsDesk
     palette: Palette
     zone: Zone
 
@@ -43,32 +46,64 @@ def open_workspace(settings: DashboardSettings) -> WatchedWorkspace:
     return WatchedWorkspace(settings, lambda: datetime.now(UTC))
 
 
+@st.cache_resource(show_spinner=False)
+def open_desk(settings: DashboardSettings) -> ActsDesk:
+    """Return the desk that all readers of this server share: one confirmation acts once."""
+    return ActsDesk(settings.folder, lambda: datetime.now(UTC))
+
+
 def show_dashboard(argument: str) -> None:
     """Show the page that the reader asked for."""
-    from tradingbot.monitoring.dashboard.pages import live
-
-    settings = read_settings(argument)
     st.set_page_config(page_title="TradingBot", layout="wide")
-    watched = open_workspace(settings)
-    pages: dict[str, Callable[[Frame], None]] = {
-        "Live": live.show_live,
-    }
-    frame = _choose_frame(watched)
-    st.html(markup.style_sheet(frame.palette))
+    frame = open_frame(read_settings(argument))
+    if frame is None:
+        return
     chosen = st.navigation(
         [
             st.Page(
                 _bound(show, frame), title=title, url_path=title.lower(), default=title == "Live"
             )
-            for title, show in pages.items()
+            for title, show in page_functions().items()
         ],
         position="top",
     )
     chosen.run()
 
 
-def _choose_frame(watched: WatchedWorkspace) -> Frame:
-    theme = "dark" if st.context.theme.type == "dark" else "light"
+def page_functions() -> dict[str, Callable[[Frame], None]]:
+    """Return the pages by their titles, in the order of the navigation."""
+    from tradingbot.monitoring.dashboard.pages import (
+        agents,
+        alerts,
+        evaluation,
+        ledger,
+        live,
+        models,
+        training,
+    )
+
+    return {
+        "Live": live.show_live,
+        "Agents": agents.show_agents,
+        "Training": training.show_training,
+        "Evaluation": evaluation.show_evaluation,
+        "Models": models.show_models,
+        "Ledger": ledger.show_ledger,
+        "Alerts": alerts.show_alerts,
+    }
+
+
+def open_frame(settings: DashboardSettings) -> Frame | None:
+    """Return what pages are shown with; None where the reader must give a key first."""
+    watched, desk = open_workspace(settings), open_desk(settings)
+    theme: Theme = "dark" if st.context.theme.type == "dark" else "light"
+    st.html(markup.style_sheet(palette_of(theme)))
+    if not settings.is_loopback and not ask_for_key(desk):
+        return None
+    return _choose_frame(watched, desk, palette_of(theme))
+
+
+def _choose_frame(watched: WatchedWorkspace, desk: ActsDesk, palette: Palette) -> Frame:
     left, right = st.columns([3, 1], vertical_alignment="center")
     left.html(
         f'<div class="tb-top"><b>TradingBot</b><span>workspace '
@@ -78,7 +113,7 @@ def _choose_frame(watched: WatchedWorkspace) -> Frame:
         "Times in", ZONE_CHOICES, default="market", key="zone", label_visibility="collapsed"
     )
     zone = choose_zone(choice or "market", market=watched.market_zone(), local=st.context.timezone)
-    return Frame(watched, palette_of("dark" if theme == "dark" else "light"), zone)
+    return Frame(watched, desk, palette, zone)
 
 
 def _bound(show: Callable[[Frame], None], frame: Frame) -> Callable[[], None]:

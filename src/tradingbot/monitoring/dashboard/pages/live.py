@@ -7,6 +7,7 @@ from typing import Any
 import streamlit as st
 
 from tradingbot.monitoring.dashboard import markup
+from tradingbot.monitoring.dashboard.acts.dialogs import offer_session_acts
 from tradingbot.monitoring.dashboard.figures.equity import draw_equity
 from tradingbot.monitoring.dashboard.outlook import judge_outlook
 from tradingbot.monitoring.dashboard.pages.frame import Frame
@@ -45,7 +46,7 @@ def show_live(frame: Frame) -> None:
     outlook()
     name = _choose_session(frame)
     if name is None:
-        st.html(f'<div class="tb-nothing">No session is on record. {markup.text(_START)}</div>')
+        st.html(markup.nothing(f"No session is on record. {_START}"))
         return
 
     @st.fragment(run_every=frame.refresh_s)
@@ -55,6 +56,9 @@ def show_live(frame: Frame) -> None:
             _show_session(frame, view)
 
     session()
+    view = frame.watched.session(name)
+    if view is not None:
+        offer_session_acts(frame, view)
 
 
 def _choose_session(frame: Frame) -> str | None:
@@ -71,7 +75,7 @@ def _choose_session(frame: Frame) -> str | None:
 
 def _show_session(frame: Frame, view: SessionView) -> None:
     zone, now = frame.zone, frame.watched.clock()
-    st.subheader(view.name, anchor=False)
+    st.subheader(markup.plain_text(view.name), anchor=False)
     if view.problem:
         since = zone.moment(view.freshness.since, seconds=True)
         st.html(markup.note(f"Stale since {since}. {view.problem}", tone="warm"))
@@ -84,7 +88,7 @@ def _show_session(frame: Frame, view: SessionView) -> None:
             frame.show(draw_equity(view.equity, expectation, frame.palette, zone), "equity")
             st.html(markup.note(_about_band(view, expectation)))
         else:
-            st.html('<div class="tb-nothing">No bar was settled yet.</div>')
+            st.html(markup.nothing("No bar was settled yet."))
     with narrow:
         st.markdown("**Breakers and limits**")
         st.html(markup.meters(view.breakers))

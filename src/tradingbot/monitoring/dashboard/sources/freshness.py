@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from functools import lru_cache
@@ -16,8 +17,7 @@ Liveness = Literal["live", "waiting", "stale", "stopped", "ended", "unknown"]
 GRACE_S = 120.0
 """After the close of a live bar, until it should have been traded."""
 REPLAY_GRACE_S = 10.0
-"""Silence of a replay, at least, before it counts as stale."""
-_BARS_OF_SILENCE = 3.0
+"""After the next bar of a replay was due by its speed, until it counts as stale."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def judge_session(heard: Heard, terms: WatchedTerms | None) -> Freshness:
     """Tell how fresh a session's numbers are.
 
     A live one must have settled every bar that closed two minutes ago or earlier by the exchange's
-    calendar; a replay must have said something within three of its bars, and ten seconds at least.
+    calendar; a replay must have said something ten seconds after its next bar was due by its speed.
     """
     if terms is None or heard.is_running is None:
         return Freshness("unknown", heard.at, "only its journal is known here")
@@ -65,7 +65,7 @@ def judge_session(heard: Heard, terms: WatchedTerms | None) -> Freshness:
     if heard.bar is None:
         return Freshness("waiting", heard.at, "no bar was settled yet")
     if terms.is_replay:
-        return _judge_replay(heard, terms)
+        return _judge_replay(heard, heard.bar, terms)
     return _judge_live(heard, heard.bar, terms)
 
 
@@ -88,13 +88,16 @@ def judge_file(
     return Freshness("stale", written_at) if now > due else Freshness("live", written_at)
 
 
-def _judge_replay(heard: Heard, terms: WatchedTerms) -> Freshness:
-    bar_s = (
-        Timeframe.parse(terms.timeframe).duration.total_seconds() / terms.speed
-        if terms.speed
-        else 0
-    )
-    silence_s = max(REPLAY_GRACE_S, _BARS_OF_SILENCE * bar_s)
+def _judge_replay(heard: Heard, bar: datetime, terms: WatchedTerms) -> Freshness:
+    """Nights between bars take their time too, at the speed of the replay."""
+    gap_s = 0.0
+    if terms.speed:
+        gap = Timeframe.parse(terms.timeframe).duration
+        with suppress(UserError):
+            hours = _hours(terms.calendar, terms.timeframe, terms.grid, bar.date())
+            gap = hours.next_close(bar) - bar
+        gap_s = gap.total_seconds() / terms.speed
+    silence_s = gap_s + REPLAY_GRACE_S
     if heard.at is not None and (heard.now - heard.at).total_seconds() > silence_s:
         return Freshness("stale", heard.at, f"nothing for more than {silence_s:.0f} s")
     return Freshness("live", heard.at)

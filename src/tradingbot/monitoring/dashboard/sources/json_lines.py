@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,16 +14,22 @@ _CHUNK_BYTES = 64 << 20
 """Longest stretch that one look reads."""
 
 
+def _as_it_is(row: dict[str, Any]) -> Any:
+    return row
+
+
 @dataclass
 class JsonLinesTail:
     """The rows of one file; a file that was cut back, as resuming does, is read anew."""
 
     path: Path
-    rows: list[dict[str, Any]] = field(default_factory=list)
+    keep: Callable[[dict[str, Any]], Any] = _as_it_is
+    """What is kept of a row: rows of 143 agents are long."""
+    rows: list[Any] = field(default_factory=list)
     _n_bytes: int = 0
     _inode: int = 0
 
-    def read(self) -> list[dict[str, Any]]:
+    def read(self) -> list[Any]:
         """Return all rows so far; a last line without its end is left for the next look.
 
         Raises:
@@ -46,7 +53,7 @@ class JsonLinesTail:
 
     def _take(self, content: bytes) -> None:
         whole = content[: content.rfind(b"\n") + 1]
-        found: list[dict[str, Any]] = []
+        found: list[Any] = []
         for line in whole.splitlines():
             try:
                 row = json.loads(line)
@@ -54,7 +61,7 @@ class JsonLinesTail:
                 raise self._damaged(len(found)) from e
             if not isinstance(row, dict):
                 raise self._damaged(len(found))
-            found.append(row)
+            found.append(self.keep(row))
         # Another list, so that who holds the one before is not surprised.
         self.rows, self._n_bytes = [*self.rows, *found], self._n_bytes + len(whole)
 
@@ -63,3 +70,20 @@ class JsonLinesTail:
         return StorageError(
             "a journal must hold one JSON object a line", was=was, where=str(self.path)
         )
+
+
+def read_last_lines(path: Path, *, n_bytes: int = 4 << 20) -> list[dict[str, Any]]:
+    """Return the rows at the end of a file, as many as lie whole in its last bytes."""
+    if not path.is_file():
+        return []
+    with path.open("rb") as file:
+        begin = max(0, path.stat().st_size - n_bytes)
+        file.seek(begin)
+        lines = file.read(n_bytes).split(b"\n")
+    whole = lines[1 if begin else 0 : -1]
+    try:
+        rows = [json.loads(line) for line in whole]
+    except (ValueError, RecursionError) as e:
+        was = "a line that is no JSON"
+        raise StorageError("a journal must hold JSON", was=was, where=str(path)) from e
+    return [row for row in rows if isinstance(row, dict)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
@@ -115,16 +115,3 @@ class SessionView:
     def trading_state(self) -> str:
         """What it may do, in a word."""
         return "unknown" if self.state is None else self.state.trading_state.value
-
-
-@dataclass
-class AccountHistory:
-    """Accounts of N agents over the last bars, as arrays that grow."""
-
-    at: list[datetime] = field(default_factory=list)
-    mark: list[NDArray[np.float32]] = field(default_factory=list)
-    """(N,) close of each bar."""
-    equity: list[NDArray[np.float64]] = field(default_factory=list)
-    """(N,) worth of each account."""
-    units: list[NDArray[np.float64]] = field(default_factory=list)
-    """(N,) signed."""

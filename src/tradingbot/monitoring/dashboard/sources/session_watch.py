@@ -22,6 +22,7 @@ from tradingbot.domain.events.session import (
 )
 from tradingbot.domain.events.trading import OrderSubmitted
 from tradingbot.domain.order import OrderStatus
+from tradingbot.domain.position import Fill
 from tradingbot.monitoring.dashboard.sources.breaker_distance import (
     BreakerDistance,
     measure_distances,
@@ -87,6 +88,12 @@ class SessionWatch:
             except UserError as e:
                 return self._unreadable(str(e))
             return self._shown()
+
+    def fills_of(self, symbol: str, *, newest: int = 500) -> tuple[Fill, ...]:
+        """Return the last fills of a symbol as they were read, the oldest first."""
+        with self._lock:
+            own = [fill for fill in self._book.fills.values() if fill.symbol == symbol]
+        return tuple(own[-newest:])
 
     def close(self) -> None:
         """Give the connections back."""

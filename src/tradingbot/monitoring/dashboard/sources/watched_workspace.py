@@ -10,12 +10,17 @@ from pathlib import Path
 
 from tradingbot.data.calendar import time_zone_of
 from tradingbot.domain.errors import UserError
+from tradingbot.domain.position import Fill
 from tradingbot.monitoring.dashboard.expectation import Expectation, expect_from
 from tradingbot.monitoring.dashboard.settings import DashboardSettings
+from tradingbot.monitoring.dashboard.sources.agents_watch import AgentsWatch
+from tradingbot.monitoring.dashboard.sources.evaluations import EvaluationSource
 from tradingbot.monitoring.dashboard.sources.remembered import Remembered
+from tradingbot.monitoring.dashboard.sources.run_watch import RunsWatch
 from tradingbot.monitoring.dashboard.sources.session_place import SessionPlace, find_sessions
 from tradingbot.monitoring.dashboard.sources.session_view import SessionView
 from tradingbot.monitoring.dashboard.sources.session_watch import SessionWatch
+from tradingbot.monitoring.dashboard.sources.trials import TrialsSource
 from tradingbot.runs.directory import RunDirectory
 from tradingbot.serving.model_versions import ModelVersion
 from tradingbot.serving.registry import ModelRegistry
@@ -36,6 +41,10 @@ class WatchedWorkspace:
         self._lock = threading.Lock()
         self._watches: dict[str, SessionWatch] = {}
         self._listed_at: datetime | None = None
+        self.runs = RunsWatch(self.folder, clock)
+        self.evaluations = EvaluationSource(self.folder)
+        self.trials = TrialsSource(self.folder)
+        self._agents: dict[str, AgentsWatch] = {}
         self._expected: Remembered[Expectation | None] = Remembered()
         self._labels: Remembered[str] = Remembered()
         self._versions: Remembered[tuple[ModelVersion, ...]] = Remembered()
@@ -52,6 +61,19 @@ class WatchedWorkspace:
     def place(self, name: str) -> SessionPlace | None:
         """Return where a session is written down."""
         return next((each.place for each in self._watched() if each.place.name == name), None)
+
+    def fills(self, name: str, symbol: str) -> tuple[Fill, ...]:
+        """Return the last fills of one symbol of a session."""
+        found = next((each for each in self._watched() if each.place.name == name), None)
+        return () if found is None else found.fills_of(symbol)
+
+    def agents(self, name: str) -> AgentsWatch | None:
+        """Return the agents of a session; None where there is no such session."""
+        place = self.place(name)
+        if place is None:
+            return None
+        with self._lock:
+            return self._agents.setdefault(f"{name}\n{place.address}", AgentsWatch(place))
 
     def expectation(self, session: SessionView) -> Expectation | None:
         """Return what the backtest of a session's run leads one to expect; None where unknown."""
@@ -129,11 +151,9 @@ def _expect(folder: Path, run: str) -> Expectation | None:
 
 def _label(folder: Path) -> str:
     try:
-        data = RunDirectory.open(folder).record.data
+        return RunDirectory.open(folder).record.data.in_words
     except UserError:
         return ""
-    is_said = not data.synthetic or "synthetic" in data.label
-    return data.label if is_said else f"{data.label}, synthetic"
 
 
 def _zone_of(calendar: str) -> str | None:
