@@ -371,6 +371,7 @@ MISTAKES: dict[str, str] = {
     "tune x --set budget.n_env=1": "Did you mean 'n_envs'?",
     "tune x --trials 0": "--trials",
     "tune x --wave 0": "--wave",
+    "tune x --together 0": "--together",
     "tune x --sampler tep": "sampler must be",
     "tune x --pruner medan": "pruner must be",
     "tune x --random-trials 0": "--random-trials",

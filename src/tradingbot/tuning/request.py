@@ -32,6 +32,9 @@ class TuneSettings(CheckedFields):
     wave: int = bounded(5, ">= 1")
     """Trials that are chosen at once, from the results of all waves before; they may run side by
     side, and the result does not depend on how many do."""
+    together: int = bounded(5, ">= 1")
+    """Trials of a wave that are one item of work: those of which shapes agree learn as one tensor
+    program. Sums depend on it in their last bits."""
     sampler: Sampler = "tpe"
     """`tpe` learns from the trials before (tree-structured Parzen estimator); `random` does not."""
     pruner: Pruner = "median"

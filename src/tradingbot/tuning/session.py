@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from tradingbot.data.atomic import require_no_links, storage_errors
+from tradingbot.data.atomic import discard_directory, require_no_links, storage_errors
 from tradingbot.domain.errors import InterruptionError
 from tradingbot.executors.executor import (
     Executor,
@@ -29,20 +29,21 @@ from tradingbot.networks.threads import torch_threads
 from tradingbot.plugins.loading import load_from_environment
 from tradingbot.runs.ledger import Ledger
 from tradingbot.runs.lock import hold_lock
-from tradingbot.training.data import TrainingData, open_data
+from tradingbot.training.data import open_data
 from tradingbot.training.plugins import with_plugins
 from tradingbot.training.session import SessionCallbacks
 from tradingbot.training.trial_ledger import data_key
 from tradingbot.tuning.best_trials import RetrainedTrial, retrain_best
+from tradingbot.tuning.joint_trials import run_trials
 from tradingbot.tuning.optuna_study import OptunaStudy
 from tradingbot.tuning.pruning import CurvePruner
 from tradingbot.tuning.request import TUNING_FOLDER, TuneRequest
 from tradingbot.tuning.study_files import StudyFiles, write_study_files
-from tradingbot.tuning.training_trial import TrialBench, run_trial, trial_config, with_symbols
+from tradingbot.tuning.training_trial import TrialBench, trial_config, with_symbols
 from tradingbot.tuning.trial_record import TrialResult, TuningTrial, ledger_hash
 
-DATABASE_FILE, LOCK_FILE = "study.db", "lock"
-_Payload = tuple[TuningTrial, tuple[TrialResult, ...]]
+DATABASE_FILE, LOCK_FILE, ENCODERS_FOLDER = "study.db", "lock", "encoders"
+_Payload = tuple[tuple[TuningTrial, ...], tuple[TrialResult, ...]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,10 +129,18 @@ def _open_work(request: TuneRequest, workspace: Path) -> Work:
 
 
 def _work_of(request: TuneRequest, bench: TrialBench) -> Work:
-    def work(payload: _Payload, progress: Progress) -> TrialResult:
-        spec, before = payload
-        pruner = CurvePruner(spec, before, request.space, request.settings)
-        return run_trial(bench, spec, pruner, progress)
+    """Return what makes trials; encoders that several begin with are pre-trained once."""
+    encoders = request.folder(bench.workspace) / ENCODERS_FOLDER
+    with storage_errors(encoders):
+        encoders.mkdir(exist_ok=True)
+
+    def work(payload: _Payload, progress: Progress) -> list[TrialResult]:
+        specs, before = payload
+
+        def open_pruner(spec: TuningTrial) -> CurvePruner:
+            return CurvePruner(spec, before, request.space, request.settings)
+
+        return run_trials(bench, specs, open_pruner, progress, encoders)
 
     return work
 
@@ -146,51 +155,68 @@ def _run_waves(
 ) -> list[TrialResult]:
     """Make the trials that are missing, wave by wave; return all in order."""
     settings, total = request.settings, request.settings.trials
+    count = min(jobs, -(-settings.wave // settings.together))
     with ExitStack() as stack:
-        stack.enter_context(torch_threads(bench.config.threads if jobs == 1 else 1))
+        stack.enter_context(torch_threads(bench.config.threads if count == 1 else 1))
         executor: Executor = InlineExecutor(_work_of(request, bench))
-        are_many = are_elsewhere() or min(jobs, settings.wave) > 1
-        if are_many and len(study.results()) < total:
+        if (are_elsewhere() or count > 1) and len(study.results()) < total:
             opened = partial(_open_work, request, workspace.absolute())
-            executor = stack.enter_context(start_workers(opened, min(jobs, settings.wave)))
+            executor = stack.enter_context(start_workers(opened, count))
         for wave in range(settings.n_waves):
             before = tuple(study.results()[: wave * settings.wave])
             done = {each.spec.number for each in study.results()}
-            specs = [s for s in study.choose(wave, before) if s.number not in done]
-            _count(specs, request, bench.data, workspace)
-            _run_wave(executor, study, specs, before, callbacks, total)
+            items = [
+                WorkItem(_name_of(specs), (specs, before))
+                for specs in _share_out(study.choose(wave, before), settings.together)
+                # Sums depend in their last bits on what is beside them: all of them, or none.
+                if not done.issuperset(spec.number for spec in specs)
+            ]
+            _count([spec for item in items for spec in item.payload[0]], request, bench, workspace)
+            _run_wave(executor, study, items, callbacks, total)
+    discard_directory(request.folder(workspace) / ENCODERS_FOLDER)
     return study.results()[:total]
+
+
+def _share_out(specs: Sequence[TuningTrial], together: int) -> list[tuple[TuningTrial, ...]]:
+    return [tuple(specs[first : first + together]) for first in range(0, len(specs), together)]
+
+
+def _name_of(specs: Sequence[TuningTrial]) -> str:
+    numbers = [spec.number for spec in specs]
+    return f"trials {numbers[0]} to {numbers[-1]}" if len(specs) > 1 else specs[0].name
 
 
 def _run_wave(
     executor: Executor,
     study: OptunaStudy,
-    specs: Sequence[TuningTrial],
-    before: tuple[TrialResult, ...],
+    items: Sequence[WorkItem],
     callbacks: TuneCallbacks,
     total: int,
 ) -> None:
-    def tell(done: int, of: int, label: str) -> None:
-        callbacks.progress(len(study.results()), total, f"{label} {done}/{of}" if of else label)
+    finished = len(study.results())
 
-    items = [WorkItem(spec.name, (spec, before)) for spec in specs]
+    def tell(done: int, of: int, label: str) -> None:
+        callbacks.progress(finished, total, f"{label} {done}/{of}" if of else label)
+
     for outcome in run_items(executor, items, tell):
-        result: TrialResult = outcome.result()
-        study.keep(result)
-        score = "no score" if result.score is None else f"{result.score:.3f}"
-        callbacks.note(f"{result.spec.name}: {result.state}, {score} ({result.spec.words})")
-        tell(0, 0, result.spec.name)
+        found: list[TrialResult] = outcome.result()
+        for result in found:
+            study.keep(result)
+            score = "no score" if result.score is None else f"{result.score:.3f}"
+            callbacks.note(f"{result.spec.name}: {result.state}, {score} ({result.spec.words})")
+        finished = len(study.results())
+        tell(0, 0, outcome.item.name)
         if callbacks.interrupted():
             raise InterruptionError("tuning")
 
 
 def _count(
-    specs: Sequence[TuningTrial], request: TuneRequest, data: TrainingData, workspace: Path
+    specs: Sequence[TuningTrial], request: TuneRequest, bench: TrialBench, workspace: Path
 ) -> None:
     """Count trials in the ledger before they begin, each once."""
-    ledger = Ledger(workspace)
+    ledger, data = Ledger(workspace), bench.data
     for spec in specs:
-        tried = trial_config(with_symbols(request.config, request.symbols), request.settings, spec)
+        tried = trial_config(bench.config, request.settings, spec)
         entry = ledger.begin_once(
             "tuning",
             data=data_key(data.identity),

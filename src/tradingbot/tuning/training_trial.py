@@ -6,7 +6,6 @@ but its learning curve. Neither the second half of validation nor the test part 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from torch import Tensor
 from tradingbot.domain.errors import TrainingError
 from tradingbot.domain.events.event import Event
 from tradingbot.domain.events.training import Evaluated, Updated
+from tradingbot.evaluation.analyses.retraining.shared_pretraining import share_pretraining
 from tradingbot.evaluation.analyses.retraining.spec import RetrainingSpec, retraining_config
 from tradingbot.executors.executor import Progress, ignore_progress
 from tradingbot.learning.guards import FlightRecorder
@@ -28,7 +28,7 @@ from tradingbot.training.config import TrainConfig
 from tradingbot.training.config_files import override_config
 from tradingbot.training.data import TrainingData
 from tradingbot.training.preparation import prepare
-from tradingbot.training.setup import build_training_setup
+from tradingbot.training.setup import TrainingSetup, build_training_setup
 from tradingbot.tuning.request import TuneSettings
 from tradingbot.tuning.trial_record import TrialResult, TrialState, TuningTrial
 
@@ -62,47 +62,68 @@ def trial_config(config: TrainConfig, settings: TuneSettings, spec: TuningTrial)
     return override_config(made, {"validation.every_updates": every})
 
 
-def run_trial(
-    bench: TrialBench,
-    spec: TuningTrial,
-    pruner: CurvePruner,
-    progress: Progress = ignore_progress,
-) -> TrialResult:
-    """Train with every seed of a trial; what is pruned with one seed is not begun with the next.
+class TrialProgress:
+    """One trial on its way: curves of its seeds so far, and what became of it."""
 
-    Args:
-        bench: Data and configuration.
-        spec: What is tried.
-        pruner: Asked after every evaluation; its curve is the mean over the seeds so far.
-        progress: Told of steps.
+    def __init__(self, bench: TrialBench, spec: TuningTrial, pruner: CurvePruner) -> None:
+        """Begin with nothing.
 
-    Raises:
-        UserError: If the configuration cannot be trained on these bars.
-    """
-    config, began = trial_config(bench.config, bench.settings, spec), time.perf_counter()
-    curves: list[list[float]] = []
-    state: TrialState = "finished"
-    failed, steps = "", 0
-    for seed in spec.seeds:
-        curve: list[float] = []
-        curves.append(curve)
-        done = _train(bench, replace_seed(config, seed), seed, curve, curves, pruner, progress)
-        steps, failed = steps + done.steps, done.failed
+        Raises:
+            ConfigError: If its settings do not fit the configuration.
+        """
+        self.bench, self.spec, self._pruner = bench, spec, pruner
+        self.config = trial_config(bench.config, bench.settings, spec)
+        self._curves: list[list[float]] = []
+        self._state: TrialState = "finished"
+        self._failed, self._steps, self.took_s = "", 0, 0.0
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether a further seed is to be trained."""
+        return self._state == "finished"
+
+    def begin(self, seed: int, shared: Path | None) -> SeedTraining:
+        """Build the training of a seed, pre-trained where that was done before.
+
+        Args:
+            seed: Of the training.
+            shared: Folder of pre-trained encoders; None: pre-train here.
+        """
+        config, data = replace_seed(self.config, seed), self.bench.data
+        setup = build_training_setup(config, data, seed=seed)
+        prepare(share_pretraining(setup, shared), self.bench.workspace)
+        return SeedTraining(self, config, setup)
+
+    def add(self, done: Trained) -> None:
+        """Take the end of one seed's training."""
+        self._steps += done.steps
+        self._failed = done.failed
         if done.failed or done.is_pruned:
-            state = "failed" if done.failed else "pruned"
-            break
-    means = mean_curve(curves)
-    return TrialResult(
-        spec=spec,
-        state=state,
-        score=max((score for _, score in means), default=None),
-        curve=means,
-        steps_per_agent=steps,
-        took_s=time.perf_counter() - began,
-        config_hash=config.config_hash,
-        failed=failed,
-        notes=pruner.notes,
-    )
+            self._state = "failed" if done.failed else "pruned"
+
+    def new_curve(self) -> list[float]:
+        """Return the empty curve of the seed that begins."""
+        self._curves.append([])
+        return self._curves[-1]
+
+    def gives_up(self) -> bool:
+        """Ask the pruner, after a point was added to a curve."""
+        return self._pruner.gives_up(mean_curve(self._curves))
+
+    def result(self) -> TrialResult:
+        """Return what became of it."""
+        means = mean_curve(self._curves)
+        return TrialResult(
+            spec=self.spec,
+            state=self._state,
+            score=max((score for _, score in means), default=None),
+            curve=means,
+            steps_per_agent=self._steps,
+            took_s=self.took_s,
+            config_hash=self.config.config_hash,
+            failed=self._failed,
+            notes=self._pruner.notes,
+        )
 
 
 def replace_seed(config: TrainConfig, seed: int) -> TrainConfig:
@@ -124,56 +145,56 @@ def mean_curve(curves: Sequence[Sequence[float]]) -> tuple[tuple[int, float], ..
 
 
 @dataclass(frozen=True)
-class _Trained:
+class Trained:
+    """How one training ended."""
+
     steps: int
     is_pruned: bool = False
     failed: str = ""
 
 
-def _train(
-    bench: TrialBench,
-    config: TrainConfig,
-    seed: int,
-    curve: list[float],
-    curves: Sequence[Sequence[float]],
-    pruner: CurvePruner,
-    progress: Progress,
-) -> _Trained:
-    """Train once and fill the curve; stop where the pruner says so."""
-    data = bench.data
-    setup = build_training_setup(config, data, seed=seed)
-    prepare(setup, bench.workspace)
-    healthy: dict[str, Tensor] = {}
-    pruned = False
+@dataclass(frozen=True, eq=False)
+class SeedTraining:
+    """One training of a trial, ready to begin."""
 
-    def save(snapshot: Snapshot) -> None:
-        if "healthy" in snapshot.labels:
-            healthy.clear()
-            healthy.update({name: tensor.clone() for name, tensor in snapshot.tensors.items()})
+    trial: TrialProgress
+    config: TrainConfig
+    setup: TrainingSetup
 
-    def tell(event: Event) -> None:
-        nonlocal pruned
-        if isinstance(event, Updated):
-            total = config.budget.steps_per_agent
-            progress(min(event.steps, total), total, "training, step")
-        elif isinstance(event, Evaluated):
-            curve.append(event.mean_score)
-            pruned = pruned or pruner.gives_up(mean_curve(curves))
+    def run(self, progress: Progress = ignore_progress) -> Trained:
+        """Train and fill the trial's curve; stop where the pruner says so."""
+        data, setup, config = self.trial.bench.data, self.setup, self.config
+        healthy: dict[str, Tensor] = {}
+        curve, pruned = self.trial.new_curve(), False
 
-    hooks = Hooks(
-        evaluate=lambda: scores_on(choosing_bars(data), setup, data),
-        save=save,
-        load_healthy=lambda: dict(healthy),
-        emit=tell,
-        interrupted=lambda: pruned,
-    )
-    recorder = FlightRecorder(setup.learner.task, config.guards)
-    trainer = Trainer(setup.learner, config.plan, hooks, recorder)
-    try:
-        ended = trainer.run()
-    except TrainingError as e:
-        return _Trained(setup.learner.steps, failed=str(e))
-    return _Trained(ended.steps, is_pruned=ended.ending == "interrupted")
+        def save(snapshot: Snapshot) -> None:
+            if "healthy" in snapshot.labels:
+                healthy.clear()
+                healthy.update({name: tensor.clone() for name, tensor in snapshot.tensors.items()})
+
+        def tell(event: Event) -> None:
+            nonlocal pruned
+            if isinstance(event, Updated):
+                total = config.budget.steps_per_agent
+                progress(min(event.steps, total), total, f"{self.trial.spec.name}, step")
+            elif isinstance(event, Evaluated):
+                curve.append(event.mean_score)
+                pruned = pruned or self.trial.gives_up()
+
+        hooks = Hooks(
+            evaluate=lambda: scores_on(choosing_bars(data), setup, data),
+            save=save,
+            load_healthy=lambda: dict(healthy),
+            emit=tell,
+            interrupted=lambda: pruned,
+        )
+        recorder = FlightRecorder(setup.learner.task, config.guards)
+        trainer = Trainer(setup.learner, config.plan, hooks, recorder)
+        try:
+            ended = trainer.run()
+        except TrainingError as e:
+            return Trained(setup.learner.steps, failed=str(e))
+        return Trained(ended.steps, is_pruned=ended.ending == "interrupted")
 
 
 def with_symbols(config: TrainConfig, symbols: Sequence[str]) -> TrainConfig:

@@ -126,8 +126,24 @@ def test_study_is_made_longer_by_the_same_name(tuned: TunedStudy, tmp_path: Path
 
 
 @pytest.mark.slow
-def test_processes_find_the_same_as_one(tuned: TunedStudy, tmp_path: Path) -> None:
-    assert told(tune(tiny_study(), tmp_path, jobs=2).results) == told(tuned.results)
+def test_processes_find_the_same_as_one(tmp_path: Path) -> None:
+    apart = tiny_study(settings=replace(SETTINGS, together=1))
+
+    one, two = tune(apart, tmp_path / "one"), tune(apart, tmp_path / "two", jobs=2)
+
+    assert told(two.results) == told(one.results)
+
+
+def test_trials_together_score_as_trials_apart(tuned: TunedStudy, tmp_path: Path) -> None:
+    first_wave = replace(SETTINGS, trials=2, together=1)
+
+    apart = tune(tiny_study(settings=first_wave), tmp_path)
+
+    for mine, theirs in zip(apart.results, tuned.results, strict=False):
+        assert mine.spec == theirs.spec
+        assert mine.state == theirs.state
+        assert [step for step, _ in mine.curve] == [step for step, _ in theirs.curve]
+        assert mine.score == pytest.approx(theirs.score, rel=1e-3)
 
 
 def test_mean_curve_is_of_the_points_that_all_seeds_have() -> None:

@@ -60,6 +60,9 @@ def tune_settings(  # noqa: PLR0913 - one option for each thing that identifies 
     ] = None,
     trials: Annotated[int | None, Option(min=1, help="Settings that are tried; 25.")] = None,
     wave: Annotated[int | None, Option(min=1, help="Trials chosen at once; 5.")] = None,
+    together: Annotated[
+        int | None, Option(min=1, help="Trials learned as one where shapes agree; 5.")
+    ] = None,
     sampler: Annotated[str | None, Option(help="tpe or random.")] = None,
     pruner: Annotated[str | None, Option(help="median, hyperband or none.")] = None,
     random_trials: Annotated[
@@ -103,6 +106,7 @@ def tune_settings(  # noqa: PLR0913 - one option for each thing that identifies 
     wanted = _settings(
         trials=trials,
         wave=wave,
+        together=together,
         sampler=sampler,
         pruner=pruner,
         random_trials=random_trials,
@@ -197,6 +201,7 @@ def _command(
         words += ["--set", f"{key}={'null' if value is None else value}"]
     words += ["--symbols", ",".join(symbols)] if symbols else []
     words += ["--trials", str(wanted.trials), "--wave", str(wanted.wave)]
+    words += ["--together", str(wanted.together)]
     words += ["--sampler", wanted.sampler, "--pruner", wanted.pruner]
     words += ["--random-trials", str(wanted.random_trials)]
     words += ["--evaluations", str(wanted.evaluations), "--seeds", str(wanted.seeds)]

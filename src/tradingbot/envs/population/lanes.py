@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from typing import Self
 
 from torch import Tensor
 
-from tradingbot.learning.task import keep_lanes, repeat_lanes
+from tradingbot.learning.task import join_lanes, keep_lanes, repeat_lanes
 from tradingbot.market.episodes import Starts
 
 _STEPS = ("_plain_step", "_smooth_step")
@@ -32,6 +33,13 @@ class DividedLanes:
         n_agents = len(self.agent_names)
         parts = (keep_lanes(part, n_agents, first, count) for part in self.starts[1:])
         return self._with_lanes(count, *parts)
+
+    def joined(self, others: Sequence[Self]) -> Self:
+        """Return a task with the environments of several; see `learning.joined_tasks`."""
+        tasks, n_agents = (self, *others), len(self.agent_names)
+        parts = [[task.starts[place] for task in tasks] for place in (1, 2)]
+        joined = (join_lanes(part, n_agents) for part in parts)
+        return self._with_lanes(sum(task.n_envs for task in tasks), *joined)
 
     def _with_lanes(self, n_envs: int, offset: Tensor, key: Tensor) -> Self:
         task = copy.copy(self)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import torch
 from torch import Tensor, nn
 
@@ -83,6 +85,7 @@ class Direct(TaskLearner):
             self._folds = FoldedDeviations(self._actor, task.n_envs, config.fold_bars, first)
         self._optimiser = self._make_optimiser()
         self._exploration = make_generator(seed, "direct", "noise", device=self.device)
+        self._elsewhere: Callable[[], Update] | None = None
         self._captured = self._capture(captured, self._learn, first_calls=_FIRST_CALLS)
         # Where the next chunk begins, in tensors that nothing else writes.
         self._state = tuple(part.clone() for part in self._state)
@@ -105,13 +108,18 @@ class Direct(TaskLearner):
             set_rate(group, group["pace"] * rate)
         if self._folds is not None:
             self._folds.begin_update(self._stacked, self.updates)
-        made = self._learn() if self._captured is None else _copied(self._captured())
+        made = self._update_weights()
         if self._folds is not None:
             self._folds.end_update(self._stacked)
         self.view.refresh()
         self.steps += self.config.chunk_bars * self.task.n_envs
         self.updates += 1
         return made
+
+    def _update_weights(self) -> Update:
+        if self._elsewhere is not None:
+            return self._elsewhere()
+        return self._learn() if self._captured is None else _copied(self._captured())
 
     @torch.no_grad()
     def act(self, observation: Observation) -> Tensor:
@@ -129,9 +137,27 @@ class Direct(TaskLearner):
             output = output + self.config.noise * scale * drawn
         return self._squashed(output)
 
+    def learn_with(self, learn: Callable[[], Update] | None) -> None:
+        """Let updates be made elsewhere, together with those of other learners; see `joint`."""
+        self._elsewhere = learn
+
     def _learn(self) -> Update:
         """Make one update of the weights; reads and writes tensors that stay where they are."""
         made, growth = self._play()
+        worth, loss = self.loss_of(made, growth)
+        self.clear_gradients()
+        loss.backward()  # type: ignore[no-untyped-call]
+        return self.follow(made, growth, worth)
+
+    def loss_of(
+        self, made: Sequence[tuple[Tensor, TaskStep]], growth: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Return what each agent's chunk was worth, (N,), and the loss, (): of actions and steps.
+
+        Args:
+            made: Actions and steps of a chunk.
+            growth: (S, N, B) its log growth.
+        """
         reward = torch.stack([step.reward for _, step in made])
         worth = objective_of(self.config.objective, growth, reward)
         deviating = self._actor if self._folds is None else self._folds
@@ -140,8 +166,21 @@ class Direct(TaskLearner):
         if self._auxiliary is not None:
             # Where no agent learns any more, nothing that agents share moves.
             loss = loss + self._agent_weight.amax() * self._auxiliary.draw()
+        return worth, loss
+
+    @property
+    def state_now(self) -> TaskState:
+        """Where the next chunk begins."""
+        return self._state
+
+    def clear_gradients(self) -> None:
+        """Forget the gradients of the update before."""
         self._optimiser.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
+
+    def follow(
+        self, made: Sequence[tuple[Tensor, TaskStep]], growth: Tensor, worth: Tensor
+    ) -> Update:
+        """Move the weights along their gradients, and go on from where the chunk ended."""
         norm = nn.utils.clip_grad_norm_(
             self._weights(), self.config.max_gradient_norm or float("inf")
         )
@@ -161,19 +200,11 @@ class Direct(TaskLearner):
 
     def _play(self) -> tuple[list[tuple[Tensor, TaskStep]], Tensor]:
         """Play a chunk with gradients; return actions and steps, and log growth (S, N, B)."""
-        made, growth = [], []
-        # Seen anew, as after resuming: a compiled step may round what it shows differently.
-        state, seen = self._state, self.task.observe(self._state)
-        before = self.task.wealth(state)
-        for _ in range(self.config.chunk_bars):
-            action = self._squashed(self._output(seen, self.view(seen.row), folds=self._folds))
-            step = self.task.differentiable_step(state, action)
-            after = self.task.wealth(step.state)
-            left = torch.where(step.terminated, 1.0 + step.final_return, after)
-            growth.append(log_growth(before, left, step.truncated))
-            made.append((action, step))
-            state, seen, before = step.state, step.observation, after
-        return made, torch.stack(growth)
+
+        def act(seen: Observation) -> Tensor:
+            return self._squashed(self._output(seen, self.view(seen.row), folds=self._folds))
+
+        return play_chunk(self.task, self._state, act, self.config.chunk_bars)
 
     def _output(
         self, observation: Observation, seen: Tensor, folds: FoldedDeviations | None = None
@@ -238,6 +269,24 @@ class Direct(TaskLearner):
             "rollout/growth_bp": 1e4 * growth.mean((0, 2)),
             "rollout/reward": experience.reward.mean((0, 2)),
         }
+
+
+def play_chunk(
+    task: Task, state: TaskState, act: Callable[[Observation], Tensor], n_bars: int
+) -> tuple[list[tuple[Tensor, TaskStep]], Tensor]:
+    """Play some bars with gradients; return actions and steps, and log growth (S, N, B)."""
+    made, growth = [], []
+    # Seen anew, as after resuming: a compiled step may round what it shows differently.
+    seen, before = task.observe(state), task.wealth(state)
+    for _ in range(n_bars):
+        action = act(seen)
+        step = task.differentiable_step(state, action)
+        after = task.wealth(step.state)
+        left = torch.where(step.terminated, 1.0 + step.final_return, after)
+        growth.append(log_growth(before, left, step.truncated))
+        made.append((action, step))
+        state, seen, before = step.state, step.observation, after
+    return made, torch.stack(growth)
 
 
 def _copied(made: Update) -> Update:
