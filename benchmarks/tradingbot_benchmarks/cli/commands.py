@@ -13,6 +13,7 @@ from tradingbot.app.cli.options import require_picture, split_commas
 from tradingbot.app.console import print_json, print_note, print_table, progress_bar
 from tradingbot.domain.errors import require_known
 from tradingbot.learning.catalogue import known_learners, learner_spec
+from tradingbot_benchmarks.cli import cluster as bench_cluster
 from tradingbot_benchmarks.cli import dashboard as bench_dashboard
 from tradingbot_benchmarks.cli import evaluate as bench_evaluate
 from tradingbot_benchmarks.cli import serve as bench_serve
@@ -31,6 +32,7 @@ app.add_typer(bench_supervised.app)
 app.add_typer(bench_evaluate.app)
 app.add_typer(bench_serve.app)
 app.add_typer(bench_dashboard.app)
+app.add_typer(bench_cluster.app)
 
 
 @app.callback()

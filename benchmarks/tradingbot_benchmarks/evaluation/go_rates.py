@@ -8,7 +8,6 @@ evaluations have the same settings, so the second reuses the analyses of the fir
 
 from __future__ import annotations
 
-import multiprocessing
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +19,8 @@ from tradingbot.configuration.files import load_config
 from tradingbot.evaluation.pipeline.config import load_evaluate_config
 from tradingbot.evaluation.pipeline.session import Evaluation, EvaluationRequest, evaluate_run
 from tradingbot.evaluation.statistics.interval import wilson_interval
+from tradingbot.executors.executor import Work, WorkItem, run_items
+from tradingbot.executors.workers import start_workers
 from tradingbot.training.config_files import load_train_config
 from tradingbot.training.session import begin_run
 from tradingbot_benchmarks.record import BenchRecord
@@ -128,12 +129,12 @@ def judge_markets(
         progress: Told (markets done, in all, label).
         params: Of all markets.
     """
-    judge = partial(_judge, dict(params or {}))
+    items = [WorkItem(f"market {market} {seed}", (market, seed)) for market, seed in wanted]
     progress(0, len(wanted), "markets")
-    with multiprocessing.get_context("spawn").Pool(jobs, maxtasksperchild=4) as pool:
-        for done, result in enumerate(pool.imap_unordered(judge, wanted), start=1):
+    with start_workers(partial(_open_judge, dict(params or {})), jobs) as executor:
+        for done, outcome in enumerate(run_items(executor, items), start=1):
+            yield outcome.result()
             progress(done, len(wanted), "markets")
-            yield result
 
 
 def measure_rates(counts: Mapping[str, int], *, jobs: int, progress: Progress) -> list[BenchRecord]:
@@ -162,12 +163,17 @@ def rate_record(market: str, results: Sequence[GoResult]) -> BenchRecord:
     return BenchRecord(_RECORDS[market], share.estimate, "share", GOALS[market], what, note=note)
 
 
-def _judge(params: dict[str, float], wanted: tuple[str, int]) -> GoResult:
+def _open_judge(params: dict[str, float]) -> Work:
+    """Return what judges a market in a worker, which has one torch thread."""
     import torch
 
+    torch.set_num_threads(1)
+    return lambda wanted, _: _judge(params, wanted)
+
+
+def _judge(params: dict[str, float], wanted: tuple[str, int]) -> GoResult:
     from tradingbot.domain.errors import TrainingError
 
-    torch.set_num_threads(1)
     try:
         return judge_market(*wanted, params)
     except TrainingError:  # halted by a guard: there is nothing that could trade

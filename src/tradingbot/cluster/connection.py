@@ -99,7 +99,6 @@ def connect(address: ClusterAddress, limit_s: float = 5.0) -> None:
     if not head_answers(address, limit_s):
         raise _no_cluster(address, "nothing listens there")
     os.environ.update(ray_environment(address.token_file))
-    os.environ["RAY_BACKEND_LOG_LEVEL"] = "error"  # of this process: nodes write their own
     import ray
     import ray._private.worker as driver
     from ray import _raylet

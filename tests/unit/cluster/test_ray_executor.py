@@ -21,6 +21,13 @@ from tradingbot.cluster.executor import RayExecutor
 from tradingbot.cluster.times import ClusterTimes
 from tradingbot.domain.errors import ConfigError, UserError
 from tradingbot.executors.executor import WorkItem, ignore_progress, run_items
+from tradingbot_benchmarks.cluster.trainings import (
+    SAVE_EVERY,
+    TrainingJob,
+    open_trainings,
+    repeated_updates,
+    training_items,
+)
 
 FAST = ClusterTimes(heartbeat_s=0.1, silence_s=2.0, start_s=60.0, most_losses=1)
 _PATIENCE_S = 60.0
@@ -77,6 +84,22 @@ def test_item_whose_worker_is_killed_is_done_again_by_another(
     assert outcome.result() != int((tmp_path / "hurt-0").read_text())
     assert executor.n_lost == 1
     assert any(text.startswith("fragile again: its process died") for text in told), told
+
+
+def test_training_whose_worker_is_killed_is_resumed_to_the_same_bits(
+    nodes: RayNodes, tmp_path: Path
+) -> None:
+    job = TrainingJob(tmp_path / "cluster", updates=8, dies_at=5)
+    job.workspace.mkdir()
+
+    with RayExecutor(partial(open_trainings, job), address=nodes.address, times=FAST) as executor:
+        (outcome,) = run_items(executor, training_items(1))
+        n_lost = executor.n_lost
+
+    whole = open_trainings(TrainingJob(tmp_path / "whole", updates=8))
+    assert outcome.result() == whole(0, ignore_progress)
+    assert n_lost == 1
+    assert 1 <= repeated_updates(job.workspace)["seed-0"] <= SAVE_EVERY
 
 
 def test_item_whose_workers_are_killed_too_often_is_reported_with_every_cause(

@@ -1,0 +1,45 @@
+"""`tradingbot bench cluster`: what a cluster costs beside processes, and that kills move no bit."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tradingbot.app.cli.invocation import JsonOption
+from tradingbot.app.console import print_json, print_note, progress_bar
+from tradingbot_benchmarks.cli.table import print_records, tell_if_busy
+
+app = typer.Typer()
+
+
+@app.command("cluster")
+def bench_cluster(
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer items, deaths, updates.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure three Ray nodes on this machine against processes on the same cores (two minutes).
+
+    Outcomes are compared before anything is timed. Then: overhead of items with a tenth of a second
+    of work, empty items per second, how long the item of a killed worker waits, and whether
+    trainings whose workers are killed end with the bits of those that are not. Synthetic data.
+
+    Needs the extra: cluster.
+
+    Example: [bold]tradingbot bench cluster --json[/bold]
+    """
+    from tradingbot.cluster.connection import require_ray
+
+    require_ray()
+    from tradingbot_benchmarks.cluster.bench import FULL, QUICK, measure_cluster
+    from tradingbot_benchmarks.record import describe_machine
+
+    tell_if_busy()
+    with progress_bar("bench") as progress:
+        found = measure_cluster(QUICK if quick else FULL, progress)
+    if as_json:
+        print_json(found)
+        return
+    print_records("Cluster benchmark (3 Ray nodes on this machine; CPU, synthetic)", found)
+    for key, value in describe_machine().items():
+        print_note(f"{key}: {value}")

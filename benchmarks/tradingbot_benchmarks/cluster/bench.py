@@ -1,0 +1,187 @@
+"""A cluster of three nodes on this machine beside processes on the same cores.
+
+Outcomes are compared before anything is timed. Nodes are real, kills are SIGKILL, the trainings'
+data synthetic.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from tradingbot.app.console import Progress
+from tradingbot.cluster.connection import ClusterAddress
+from tradingbot.cluster.executor import RayExecutor
+from tradingbot.cluster.local import own_address, start_nodes, stop_nodes
+from tradingbot.cluster.node_settings import NodeSettings
+from tradingbot.cluster.times import ClusterTimes
+from tradingbot.executors.executor import Executor, InlineExecutor, OpenWork, WorkItem, run_items
+from tradingbot.executors.processes import ProcessExecutor, WorkerTimes
+from tradingbot_benchmarks.cluster.items import open_deaths, open_products
+from tradingbot_benchmarks.cluster.trainings import TrainingJob, open_trainings, training_items
+from tradingbot_benchmarks.record import BenchRecord, against
+
+NODES = 3
+OVERHEAD_BUDGET_FRAC = 0.10
+"""By which items of a tenth of a second may take longer on a cluster."""
+
+
+@dataclass(frozen=True)
+class ClusterSize:
+    """How much is measured."""
+
+    items: int = 200
+    """Of each length."""
+    products: int = 60
+    """Of matrices in an item with work; about a tenth of a second."""
+    deaths: int = 5
+    trainings: int = 6
+    """Each is killed once."""
+    updates: int = 24
+
+
+FULL = ClusterSize()
+QUICK = ClusterSize(items=40, products=20, deaths=2, trainings=2, updates=8)
+
+
+def measure_cluster(size: ClusterSize, progress: Progress) -> list[BenchRecord]:
+    """Start a cluster, measure it, and stop it."""
+    with TemporaryDirectory(prefix="tb-bench-") as folder, _cluster(Path(folder)) as address:
+        progress(0, 3, "items")
+        records = _measure_items(size, address)
+        progress(1, 3, "recovery")
+        records.append(_measure_recovery(size, address, Path(folder)))
+        progress(2, 3, "trainings")
+        records.append(_compare_trainings(size, address, Path(folder)))
+        progress(3, 3, "done")
+        return records
+
+
+@contextmanager
+def _cluster(folder: Path) -> Iterator[ClusterAddress]:
+    place = folder / "cluster"
+    try:
+        start_nodes(place, NodeSettings(folder="", token_file="", store_mb=80), NODES)
+        yield own_address(place)
+    finally:
+        stop_nodes(place)
+
+
+def _on_ray(address: ClusterAddress, opening: OpenWork, count: int) -> RayExecutor:
+    times = ClusterTimes(heartbeat_s=0.2)
+    return RayExecutor(opening, count, address=address, times=times)
+
+
+def _measure_items(size: ClusterSize, address: ClusterAddress) -> list[BenchRecord]:
+    """Time the same items on the same cores, empty ones and such with work."""
+    cores = min(len(os.sched_getaffinity(0)), NODES)
+    empty = [WorkItem(f"empty {n}", (n, 0)) for n in range(size.items)]
+    work = [WorkItem(f"work {n}", (n, size.products)) for n in range(size.items)]
+    by_ray, by_processes = (
+        _time_items(executor, empty, work)
+        for executor in (
+            _on_ray(address, open_products, cores),
+            ProcessExecutor(open_products, cores, times=WorkerTimes(heartbeat_s=0.2)),
+        )
+    )
+    if by_ray.values != by_processes.values:
+        raise AssertionError("items must give the same on a cluster as by processes")
+    told = f"{size.items} items on {cores} cores, workers opened before"
+    overhead = by_ray.work_s / by_processes.work_s - 1.0
+    milliseconds = 1e3 * by_processes.work_s * cores / size.items
+    return [
+        BenchRecord(
+            "ray_overhead",
+            overhead,
+            "fraction",
+            OVERHEAD_BUDGET_FRAC,
+            "budget, at most",
+            note=f"{told}; {milliseconds:.0f} ms of work each: time on Ray ÷ by processes − 1",
+        ),
+        BenchRecord(
+            "ray_items_per_s",
+            size.items / by_ray.empty_s,
+            "1/s",
+            size.items / by_processes.empty_s,
+            "processes",
+            by_processes.empty_s / by_ray.empty_s,
+            note=f"{told}, empty",
+        ),
+    ]
+
+
+@dataclass(frozen=True)
+class _Timed:
+    values: dict[str, Any]
+    empty_s: float
+    work_s: float
+
+
+def _time_items(
+    opened: AbstractContextManager[Executor], empty: Sequence[WorkItem], work: Sequence[WorkItem]
+) -> _Timed:
+    with opened as executor:
+        values = _values(executor, [WorkItem(f"first {n}", (n, 1)) for n in range(8)])
+        began = time.perf_counter()
+        _values(executor, empty)
+        between = time.perf_counter()
+        values |= _values(executor, work)
+        return _Timed(values, between - began, time.perf_counter() - between)
+
+
+def _values(executor: Executor, items: Sequence[WorkItem]) -> dict[str, Any]:
+    return {each.item.name: each.result() for each in run_items(executor, items)}
+
+
+def _measure_recovery(size: ClusterSize, address: ClusterAddress, folder: Path) -> BenchRecord:
+    """Time from the death of a worker until another begins its item again; medians."""
+    medians = []
+    for name in ("ray", "processes"):
+        place = folder / f"deaths-{name}"
+        place.mkdir()
+        opening = partial(open_deaths, place)
+        opened = (
+            _on_ray(address, opening, NODES)
+            if name == "ray"
+            else ProcessExecutor(opening, NODES, times=WorkerTimes(heartbeat_s=0.2))
+        )
+        with opened as executor:
+            items = [WorkItem(f"death {n}", f"{n}") for n in range(size.deaths)]
+            took = [_values(executor, [item])[item.name] for item in items]
+        medians.append(statistics.median(took))
+    note = f"median of {size.deaths}: SIGKILL of a worker until its item is begun by another"
+    found = against("kill_recovery_s", medians[0], "s", medians[1], "processes")
+    return BenchRecord(*(*_fields(found), note))
+
+
+def _fields(record: BenchRecord) -> tuple[Any, ...]:
+    return (
+        *(record.name, record.value, record.unit),
+        *(record.reference, record.reference_name, record.ratio),
+    )
+
+
+def _compare_trainings(size: ClusterSize, address: ClusterAddress, folder: Path) -> BenchRecord:
+    """Kill every training's worker once; compare all bits with trainings that nothing killed."""
+    job = TrainingJob(folder / "killed", size.updates, dies_at=size.updates // 2)
+    job.workspace.mkdir()
+    with _on_ray(address, partial(open_trainings, job), NODES) as executor:
+        killed = _values(executor, training_items(size.trainings))
+        n_lost = executor.n_lost
+    whole = open_trainings(TrainingJob(folder / "whole", size.updates))
+    equal = killed == _values(InlineExecutor(whole), training_items(size.trainings))
+    note = (
+        f"{size.trainings} trainings of {size.updates} updates on {NODES} nodes, {n_lost} workers "
+        "killed: weights, state and journal equal those of one process that nothing killed"
+    )
+    return BenchRecord(
+        "bitwise_equal_after_kills", float(equal), "1 or 0", 1.0, "goal", float(equal), note
+    )
