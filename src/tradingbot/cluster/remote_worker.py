@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from tradingbot.cluster.processes import end_process
-from tradingbot.cluster.worker import ClusterWorker, Greeting
+from tradingbot.cluster.worker import ClusterWorker, Greeting, pack, unpack
 from tradingbot.executors.jobs import Job
 
 Said = Literal["greeting", "answer", "pulse"]
@@ -62,7 +62,7 @@ class RemoteWorker:
         """Send an item, and how work is opened."""
         self.job = job
         job.began_at = self.heard_at = time.monotonic()
-        self.awaited["answer"] = self._actor.do.remote([opening], job.item.payload)
+        self.awaited["answer"] = self._actor.do.remote([opening], pack(job.item.payload))
 
     def ask_for_pulse(self, every_s: float) -> None:
         """Ask whether it lives, where the last answer came and is old enough."""
@@ -77,7 +77,7 @@ class RemoteWorker:
 
         found = ray.get(self.awaited.pop(said))
         self.heard_at = time.monotonic()
-        return found
+        return unpack(found) if said == "answer" else found
 
     def end(self, *, by_force: bool = False) -> None:
         """End the actor; by force where its process does not listen, e.g. because it is stopped."""

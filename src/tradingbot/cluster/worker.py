@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from tradingbot.cluster.code_version import CodeVersion, code_version
 from tradingbot.cluster.processes import begun_at
 from tradingbot.executors.executor import OpenWork, Work
-from tradingbot.executors.worker import Done, Failed, ProgressReport, do_item
+from tradingbot.executors.worker import ProgressReport, do_item
 
 
 class Greeting(NamedTuple):
@@ -34,21 +34,25 @@ class ClusterWorker:
         number = os.getpid()
         return Greeting(number, begun_at(number), code_version())
 
-    def do(self, opening: list[Any], payload: Any) -> Done | Failed:
+    def do(self, opening: list[Any], payload: bytes) -> bytes:
         """Do an item.
 
         Args:
             opening: How work is opened, as a reference to the cluster's store: what is large in it
                 comes to a node once.
-            payload: Of the item.
+            payload: Of the item, packed.
+
+        Returns:
+            `Done` or `Failed`, packed.
         """
         import ray
 
         if self._open_work is None:
             self._open_work = ray.get(opening[0])
         self._told = None
-        answer, self._work = do_item(self._open_work, self._work, payload, self._report)
-        return answer
+        given = unpack(payload)
+        answer, self._work = do_item(self._open_work, self._work, given, self._report)
+        return pack(answer)
 
     def pulse(self) -> ProgressReport | None:
         """Answer, and say how far the item is."""
@@ -56,3 +60,18 @@ class ClusterWorker:
 
     def _report(self, finished: int, total: int, label: str) -> None:
         self._told = ProgressReport(finished, total, label)
+
+
+def pack(message: Any) -> bytes:
+    """Serialise as Ray does, arrays included: what Ray itself hands out cannot be written to."""
+    from ray import cloudpickle
+
+    packed: bytes = cloudpickle.dumps(message)  # type: ignore[no-untyped-call]
+    return packed
+
+
+def unpack(message: bytes) -> Any:
+    """Return what was packed."""
+    from ray import cloudpickle
+
+    return cloudpickle.loads(message)

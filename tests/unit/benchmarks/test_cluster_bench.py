@@ -1,4 +1,4 @@
-"""`bench cluster`: items that are timed mean the same everywhere; its records (slow: real nodes)."""
+"""`bench cluster`: items that are timed mean the same everywhere; its records (slow)."""
 
 from __future__ import annotations
 

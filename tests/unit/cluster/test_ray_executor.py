@@ -1,6 +1,6 @@
 """The executor of a cluster, on real nodes: outcomes, and workers that die, stop or take too long.
 
-One cluster of two nodes serves all tests of the file: starting one takes seconds.
+One cluster of two nodes serves all tests of the folder: starting one takes seconds.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from fixtures.cluster_work import open_work
-from fixtures.ray_nodes import RayNodes, commands_of, ray_nodes
+from fixtures.ray_nodes import RayNodes, commands_of
 from tradingbot.cluster.connection import ClusterAddress, connect
 from tradingbot.cluster.executor import RayExecutor
 from tradingbot.cluster.times import ClusterTimes
@@ -31,12 +31,6 @@ from tradingbot_benchmarks.cluster.trainings import (
 
 FAST = ClusterTimes(heartbeat_s=0.1, silence_s=2.0, start_s=60.0, most_losses=1)
 _PATIENCE_S = 60.0
-
-
-@pytest.fixture(scope="module")
-def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RayNodes]:
-    with ray_nodes(tmp_path_factory.mktemp("ray"), "second") as found:
-        yield found
 
 
 @pytest.fixture
@@ -86,6 +80,7 @@ def test_item_whose_worker_is_killed_is_done_again_by_another(
     assert any(text.startswith("fragile again: its process died") for text in told), told
 
 
+@pytest.mark.slow
 def test_training_whose_worker_is_killed_is_resumed_to_the_same_bits(
     nodes: RayNodes, tmp_path: Path
 ) -> None:

@@ -104,6 +104,10 @@ class RemoteActors:
         order = self._orders.pop(outcome.item.name)
         return Collected(order, Rollout(*tensors), tuple(torch.from_numpy(each) for each in state))  # type: ignore[arg-type]
 
+    def close(self) -> None:
+        """End the workers; else they end with this object."""
+        self._workers.close()
+
     def drop(self) -> None:
         """Wait for all orders under way, and forget what they give."""
         for _ in range(len(self._orders)):

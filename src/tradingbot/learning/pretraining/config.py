@@ -51,6 +51,9 @@ class PretrainingConfig(CheckedFields):
     """Runs of consecutive bars per update."""
     segment_bars: int = bounded(256, ">= 1")
     """Bars per run that are learned from; the encoder's lookback comes before them."""
+    shards: int = bounded(1, "[1, 1024]")
+    """Parts that the gradient of an update is added up from, at most `segments`: on a cluster they
+    are computed side by side, else by turns, to the same bits; another number rounds otherwise."""
     learning_rate: float = bounded(1e-3, "(0, inf)")
     """Highest rate of AdamW; cosine to 0."""
     warm_up_updates: int = bounded(20, ">= 0")
@@ -71,6 +74,10 @@ class PretrainingConfig(CheckedFields):
     """Stretches of time that intervals are estimated from (jackknife)."""
     mixed_precision: bool = False
     """Encode in bfloat16; weights, losses and optimiser stay in float32."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require(self.shards <= self.segments, "shards must be at most segments", self)
 
 
 @dataclass(frozen=True)

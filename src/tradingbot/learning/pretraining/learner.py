@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable
+from contextlib import ExitStack
 
 import torch
 from torch import Tensor, nn
@@ -19,8 +20,9 @@ from tradingbot.learning.learner import Metrics
 from tradingbot.learning.learner_state import Resumable, name_parts
 from tradingbot.learning.pretraining.config import PretrainingConfig
 from tradingbot.learning.pretraining.scores import score_task
+from tradingbot.learning.pretraining.shards import LocalShards, Shards, add_up, open_shards
 from tradingbot.learning.pretraining.targets import Targets
-from tradingbot.learning.pretraining.tasks import AuxiliaryTasks
+from tradingbot.learning.pretraining.tasks import AuxiliaryTasks, Segments
 from tradingbot.networks.embedding import embed_table, weights_hash
 from tradingbot.networks.encoders.encoder import Encoder
 from tradingbot.networks.precision import Precision
@@ -73,6 +75,8 @@ class Pretrainer(Resumable):
         )
         self._learning = nn.ModuleDict({"encoder": self.encoder, "heads": self.heads})
         self._best = copy.deepcopy(self._learning)
+        self._local = LocalShards(self._tasks, self._learning, self._precision)
+        self._shards: Shards = self._local
         self._optimiser = torch.optim.AdamW(
             self._learning.parameters(), lr=0.0, weight_decay=config.weight_decay
         )
@@ -92,10 +96,8 @@ class Pretrainer(Resumable):
         for group in self._optimiser.param_groups:
             group["lr"] = rate
         self._learning.train()
-        losses = self._segment_losses()
-        total = self._tasks.weighted(losses)
         self._optimiser.zero_grad(set_to_none=True)
-        total.backward()  # type: ignore[no-untyped-call]
+        losses, total = self._backward(self._draw())
         norm = nn.utils.clip_grad_norm_(self._learning.parameters(), config.max_gradient_norm)
         self._optimiser.step()
         self.updates += 1
@@ -118,12 +120,15 @@ class Pretrainer(Resumable):
             report: Told (updates so far, metrics) after every update.
             interrupted: Asked before every update; true ends it where it is, without a hash.
         """
-        while not self.finished:
-            if interrupted():
-                return None
-            metrics = self.update()
-            if report is not None:
-                report(self.updates, metrics)
+        with ExitStack() as stack:
+            self._shards = stack.enter_context(open_shards(self._local, self.config.shards))
+            stack.callback(setattr, self, "_shards", self._local)
+            while not self.finished:
+                if interrupted():
+                    return None
+                metrics = self.update()
+                if report is not None:
+                    report(self.updates, metrics)
         return self.take_best()
 
     def take_best(self) -> str:
@@ -165,14 +170,25 @@ class Pretrainer(Resumable):
     def _precision(self) -> Precision:
         return "bfloat16" if self.config.mixed_precision else "float32"
 
-    def _segment_losses(self) -> dict[str, Tensor]:
+    def _backward(self, segments: Segments) -> tuple[dict[str, Tensor], Tensor]:
+        """Leave the gradient in the parameters; return the tasks' losses, and the weighted mean."""
+        if self.config.shards == 1:
+            losses = self._tasks.losses(segments, self._precision)
+            total = self._tasks.weighted(losses)
+            total.backward()  # type: ignore[no-untyped-call]
+            return losses, total
+        parts, counts = segments.divided(self.config.shards), self._tasks.counts(segments)
+        losses = add_up(self._shards.gradients(parts, counts), self._learning)
+        return losses, self._tasks.weighted(losses)
+
+    def _draw(self) -> Segments:
         config = self.config
         segments = self._tasks.draw(config.segments, config.segment_bars, self._segments)
         if config.input_noise:
             rows = segments.rows
             noise = torch.randn(rows.shape, generator=self._noise, device=rows.device)
             segments = segments._replace(rows=rows + config.input_noise * noise)
-        return self._tasks.losses(segments, self._precision)
+        return segments
 
     def _check_held_out(self) -> Metrics:
         metrics = self.evaluate()

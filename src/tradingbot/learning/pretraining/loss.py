@@ -96,7 +96,18 @@ def point_losses(answer: Tensor, values: Tensor, *, n_classes: int) -> Tensor:
     return flat.view(values.shape)
 
 
-def relative_loss(losses: Tensor, counts: Tensor, constant: ConstantForecast) -> Tensor:
-    """Return the mean loss () over bars that count, ÷ that of the constant answer; 0 if none."""
+def relative_loss(
+    losses: Tensor, counts: Tensor, constant: ConstantForecast, of: Tensor | None = None
+) -> Tensor:
+    """Return the mean loss () over bars that count, ÷ that of the constant answer; 0 if none.
+
+    Args:
+        losses: (…,) of each bar.
+        counts: (…,) which count.
+        constant: The best constant answer.
+        of: () bars that the sum is divided by, where these are a part of them; those that count
+            by default.
+    """
     total = torch.where(counts, losses, 0.0).sum()
-    return total / counts.sum().clamp_min(1) / constant.loss
+    count = counts.sum() if of is None else of
+    return total / count.clamp_min(1) / constant.loss

@@ -30,6 +30,11 @@ class Segments(NamedTuple):
     rows: Tensor
     """(S, W − 1 + L, F) what the encoder sees."""
 
+    def divided(self, count: int) -> list[Segments]:
+        """Return the same in parts whose sizes differ by one at most."""
+        parts = zip(*(each.tensor_split(count) for each in self), strict=True)
+        return [Segments(*part) for part in parts]
+
 
 class AuxiliaryTasks:
     """Tasks with a weight, on the bars of the training period that are learned from."""
@@ -82,8 +87,25 @@ class AuxiliaryTasks:
         rows = self.table[series[:, None], torch.cat([before, bars], dim=1)]
         return Segments(series, bars, rows)
 
-    def losses(self, segments: Segments, precision: Precision = "float32") -> dict[str, Tensor]:
-        """Return the loss () of each task with gradients, ÷ that of the best constant answer."""
+    def counts(self, segments: Segments) -> dict[str, Tensor]:
+        """Return how many answers () of each task count in segments."""
+        place = (segments.series[:, None], segments.bars)
+        return {name: learned[place].sum() for name, learned in self._learned.items()}
+
+    def losses(
+        self,
+        segments: Segments,
+        precision: Precision = "float32",
+        counts: Mapping[str, Tensor] | None = None,
+    ) -> dict[str, Tensor]:
+        """Return the loss () of each task with gradients, ÷ that of the best constant answer.
+
+        Args:
+            segments: What is learned from.
+            precision: Of the encoder.
+            counts: () answers that losses are means over, where these segments are a part of a
+                batch; their own by default.
+        """
         series, bars, rows = segments
         with autocast(rows.device, precision):
             embedding = self.encoder(rows, n_last=bars.shape[1])
@@ -91,7 +113,9 @@ class AuxiliaryTasks:
         losses, place = {}, (series[:, None], bars)
         for name, target in self.targets.items():
             points = point_losses(answers[name], target.values[place], n_classes=target.n_classes)
-            losses[name] = relative_loss(points, self._learned[name][place], self.constants[name])
+            count = None if counts is None else counts[name]
+            learned = self._learned[name][place]
+            losses[name] = relative_loss(points, learned, self.constants[name], count)
         return losses
 
     def weighted(self, losses: Mapping[str, Tensor]) -> Tensor:

@@ -8,16 +8,12 @@ from dataclasses import replace
 
 import pytest
 import torch
-from torch import Tensor
 
+from fixtures.impala_learners import HEAD, LOCAL, build, trading_task, weights
 from fixtures.toy_tasks import SignalTask
 from tradingbot.domain.errors import ConfigError
-from tradingbot.envs import synthetic_world
-from tradingbot.envs.population import PopulationTask
-from tradingbot.evaluation.rollout import sleeve_config
 from tradingbot.executors.processes import ProcessExecutor
 from tradingbot.learning.impala.actors import RemoteActors
-from tradingbot.learning.impala.config import IMPALAConfig
 from tradingbot.learning.impala.learner import IMPALA
 from tradingbot.learning.impala.orders import join_rollouts
 from tradingbot.learning.playing import play
@@ -26,19 +22,7 @@ from tradingbot.learning.ppo.learner import PPO
 from tradingbot.learning.rollout import Choice, allocate_rollout, collect_rollout
 from tradingbot.learning.schedules import constant
 from tradingbot.learning.task import keep_envs, keep_lanes
-from tradingbot.networks.head_config import HeadConfig
 from tradingbot.networks.view import TableView
-
-HEAD = HeadConfig(hidden=(8,))
-LOCAL = IMPALAConfig(
-    actor=HEAD,
-    critic=HEAD,
-    actors=2,
-    in_processes=False,
-    rollout_steps=16,
-    minibatch=32,
-    learning_rate=constant(0.01),
-)
 
 
 def process_ids(learner: IMPALA) -> list[int]:
@@ -46,22 +30,6 @@ def process_ids(learner: IMPALA) -> list[int]:
     executor = learner._actors._executor
     assert isinstance(executor, ProcessExecutor)
     return [worker.process.pid or 0 for worker in executor._workers]
-
-
-def trading_task(n_envs: int = 4) -> PopulationTask:
-    config = sleeve_config()
-    rules = replace(config.rules, episode=replace(config.rules.episode, episode_bars=20))
-    world = synthetic_world(n_symbols=2, n_bars=300)
-    return PopulationTask(world, replace(config, rules=rules), n_envs=n_envs, seed=2)
-
-
-def build(config: IMPALAConfig = LOCAL) -> IMPALA:
-    task = trading_task()
-    return IMPALA(task, TableView(task.table), config, seed=1)
-
-
-def weights(learner: IMPALA) -> dict[str, Tensor]:
-    return {name: part.clone() for name, part in learner.network.state_dict().items()}
 
 
 def test_processes_come_to_the_bits_of_this_one_though_two_are_killed() -> None:
