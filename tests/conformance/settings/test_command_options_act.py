@@ -18,6 +18,7 @@ from tradingbot.data.ingest import ingest
 from tradingbot.data.store import BarStore
 from tradingbot.domain.errors import ConfigError
 from tradingbot.evaluation.pipeline import session
+from tradingbot.executors.workers import _CHOSEN
 from tradingbot.features.pipeline import synthetic_source
 
 MARKET = ("--market", "planted", "--from", "2025-09-01")
@@ -48,6 +49,13 @@ EVALUATE: dict[str, tuple[str, ...]] = {
     "--out": ("--out", "elsewhere"),
 }
 """Option → what an evaluation is told with it."""
+ON_RAY = ("--executor", "ray", "--address", "h:1", "--token-file", "two.csv")
+CLUSTER: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "--executor": ((), ON_RAY),
+    "--address": (ON_RAY, (*ON_RAY[:3], "h:2", *ON_RAY[4:])),
+    "--token-file": (ON_RAY, (*ON_RAY[:5], "one.csv")),
+}
+"""Option → what an evaluation is told without it and with it."""
 
 
 def options_of(command: str) -> set[str]:
@@ -84,7 +92,7 @@ def backtest(capture: pytest.CaptureFixture[str], *words: str) -> list[Any]:
 
 def test_every_option_of_both_commands_is_here() -> None:
     assert options_of("backtest") == {*BACKTEST, *FILES, "--json"}
-    assert options_of("evaluate") == {*EVALUATE, "--json"}
+    assert options_of("evaluate") == {*EVALUATE, *CLUSTER, "--json"}
 
 
 @pytest.mark.parametrize("option", BACKTEST)
@@ -114,7 +122,7 @@ def asked_for(workspace: Path, monkeypatch: pytest.MonkeyPatch, *words: str) -> 
 
     def keep(request: Any, _: Path, *, jobs: int, progress: object) -> None:
         told = {name: repr(value) for name, value in vars(request).items() if name != "command"}
-        asked.update(told, jobs=jobs)
+        asked.update(told, jobs=jobs, workers=repr(_CHOSEN.get()))
         raise ConfigError("an evaluation must not be made here", was="asked for")
 
     monkeypatch.setattr(session, "evaluate_run", keep)
@@ -135,3 +143,16 @@ def test_option_of_an_evaluation_changes_what_is_asked_for(
 
     assert without
     assert [name for name in without if without[name] != given[name]] != []
+
+
+@pytest.mark.parametrize("option", CLUSTER)
+def test_option_of_a_cluster_changes_which_workers_are_asked(
+    option: str, evaluated_workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("one.csv").touch()
+
+    without, given = (
+        asked_for(evaluated_workspace, monkeypatch, *words)["workers"] for words in CLUSTER[option]
+    )
+
+    assert without != given
