@@ -14,10 +14,13 @@ if typing.TYPE_CHECKING:
     from tradingbot.facade.backtest import BacktestResult, backtest
     from tradingbot.facade.bars import Bars, generate_bars, load_bars
     from tradingbot.facade.checking import check_strategy
+    from tradingbot.facade.comparison import ComparisonReport, compare
     from tradingbot.facade.data import build_panel
     from tradingbot.facade.environments import make_env
     from tradingbot.facade.evaluation import evaluate
     from tradingbot.facade.policy import LoadedPolicy, load_policy
+    from tradingbot.facade.report import Report, ReportFigure, report
+    from tradingbot.facade.session import session_report
     from tradingbot.facade.training import Run, train
     from tradingbot.plugins.declaring import baseline, feature, reward_term, strategy
     from tradingbot.plugins.loading import load_plugin
@@ -27,14 +30,18 @@ __version__ = "0.1.0"
 __all__ = [
     "BacktestResult",
     "Bars",
+    "ComparisonReport",
     "LoadedPolicy",
     "MarketView",
+    "Report",
+    "ReportFigure",
     "Run",
     "__version__",
     "backtest",
     "baseline",
     "build_panel",
     "check_strategy",
+    "compare",
     "evaluate",
     "feature",
     "generate_bars",
@@ -42,7 +49,9 @@ __all__ = [
     "load_plugin",
     "load_policy",
     "make_env",
+    "report",
     "reward_term",
+    "session_report",
     "strategy",
     "train",
 ]
@@ -52,11 +61,15 @@ _PLACES = {
     "Bars": "facade.bars",
     "LoadedPolicy": "facade.policy",
     "MarketView": "agents.strategies.view",
+    "ComparisonReport": "facade.comparison",
+    "Report": "facade.report",
+    "ReportFigure": "facade.report",
     "Run": "facade.training",
     "backtest": "facade.backtest",
     "baseline": "plugins.declaring",
     "build_panel": "facade.data",
     "check_strategy": "facade.checking",
+    "compare": "facade.comparison",
     "evaluate": "facade.evaluation",
     "feature": "plugins.declaring",
     "generate_bars": "facade.bars",
@@ -64,7 +77,9 @@ _PLACES = {
     "load_plugin": "plugins.loading",
     "load_policy": "facade.policy",
     "make_env": "facade.environments",
+    "report": "facade.report",
     "reward_term": "plugins.declaring",
+    "session_report": "facade.session",
     "strategy": "plugins.declaring",
     "train": "facade.training",
 }

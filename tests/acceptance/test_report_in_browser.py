@@ -113,7 +113,7 @@ def test_no_label_overprints_another(browser: Browser, pages: Pages, name: str, 
     browser.open(getattr(pages, name), width=width)
 
     assert browser.evaluate(OVERPRINTED) == []
-    assert browser.evaluate("document.documentElement.scrollHeight") < 24_000
+    assert browser.evaluate("document.documentElement.scrollHeight") < 40_000
 
 
 def test_page_shows_verdict_and_key_numbers(browser: Browser, pages: Pages) -> None:
@@ -202,6 +202,46 @@ def test_page_follows_dark_and_its_own_switch(browser: Browser, pages: Pages) ->
     assert browser.complaints == []
 
 
+def test_trades_can_be_filtered_by_symbol_and_result(browser: Browser, pages: Pages) -> None:
+    browser.open(pages.full)
+    rows = "[...document.querySelectorAll('#trades tbody tr')].filter(row => !row.hidden)"
+    whole = browser.evaluate(f"{rows}.length")
+    choose = (
+        "(() => {{ const one = document.querySelector(`#trades select[aria-label='{0}']`);"
+        " one.value = '{1}'; one.dispatchEvent(new Event('input', {{ bubbles: true }})); }})()"
+    )
+
+    browser.evaluate(choose.format("Symbol", "SYN004"))
+    browser.evaluate(choose.format("Result", "won"))
+
+    found = browser.evaluate(
+        f"{rows}.map(row => [row.cells[0].innerText, row.cells[10].innerText])"
+    )
+    assert found
+    assert len(found) < whole
+    assert set(map(tuple, found)) == {("SYN004", "won")}
+    told = browser.evaluate("document.querySelector('#trades output').innerText")
+    assert told == f"{len(found)} of {whole}"
+    browser.evaluate(choose.format("Symbol", ""))
+    browser.evaluate(choose.format("Result", ""))
+    assert browser.evaluate(f"{rows}.length") == whole
+    assert browser.complaints == []
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_first_screen_shows_verdict_numbers_and_picture_without_scrolling(
+    browser: Browser, pages: Pages, dark: bool
+) -> None:
+    browser.open(pages.full, width=1280, dark=dark)
+    bottoms = browser.evaluate(
+        "['h1 .word', '.facts', '.figures.lead', '.first figure', '.change h2']"
+        ".map(name => document.querySelector(name).getBoundingClientRect().bottom)"
+    )
+
+    assert bottoms == sorted(bottoms)
+    assert bottoms[-1] < 860
+
+
 def test_paper_is_light_and_hides_nothing(browser: Browser, pages: Pages) -> None:
     browser.open(pages.large, dark=True)
     browser.click("#theme")
@@ -212,9 +252,12 @@ def test_paper_is_light_and_hides_nothing(browser: Browser, pages: Pages) -> Non
     assert browser.evaluate("getComputedStyle(document.querySelector('nav')).display") == "none"
     league = "document.querySelector('#league .scroll')"
     assert browser.evaluate(f"{league}.scrollHeight - {league}.clientHeight") == 0
-    folded = "[...document.querySelectorAll('details tbody td')]"
+    folded = "[...document.querySelectorAll('details .scroll:not(.brief) tbody td')]"
     assert browser.evaluate(f"{folded}.length") > 50
     assert browser.evaluate(f"{folded}.every(cell => cell.checkVisibility())")
+    listed = "[...document.querySelectorAll('#trades .brief tbody tr')]"
+    assert browser.evaluate(f"{listed}.length") == 1_000
+    assert browser.evaluate(f"{listed}.filter(row => row.checkVisibility()).length") == 40
 
     assert browser.as_pdf().startswith(b"%PDF-")
 

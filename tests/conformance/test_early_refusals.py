@@ -245,6 +245,8 @@ MISTAKES: dict[str, str] = {
     "supervised backtest nope": NO_MODEL,
     "supervised backtest nope --thresholds much": "--thresholds must be numbers",
     "supervised backtest nope --part train": "--part must be validation or test",
+    "paper report nope": "session",
+    "paper report nope --out page.pdf": "--out must name an .html file",
     "compare one": "two runs or more must be given",
     "compare one nope": NO_RUN,
     "compare one nope --out page.pdf": "--out must name an .html file",

@@ -120,6 +120,7 @@ ALLOWED: dict[str, frozenset[str] | None] = {
         {*_TENSORS, *_DATA, "envs", "agents", "supervised", "runs", "training", "evaluation"}
         | {*_MEASURES, "evaluation/analyses", "evaluation/gates", "evaluation/report"}
         | {"evaluation/figures", "evaluation/pipeline", "evaluation/comparison"}
+        | {"runtime"}  # journals of sessions, to report what was traded
     ),
     "app": frozenset(
         {

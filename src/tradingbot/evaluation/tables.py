@@ -56,9 +56,9 @@ def tables_of(dossier: Dossier, memo: Memo) -> Mapping[str, Sequence[Row]]:
         "policies": [row for part in dossier.parts for row in _of_part(part, part.policies)],
         "agents": [row for part in dossier.parts for row in _of_part(part, part.agents)],
         "equity": [row for part in dossier.parts for row in _worths(part)],
-        "windows": _flat_all(walk.windows if walk else ()),
-        **{name: _flat_all(analysis.rows if analysis else ()) for name, analysis in found.items()},
-        "gates": _flat_all(memo.gates),
+        "windows": flat_rows(walk.windows if walk else ()),
+        **{name: flat_rows(analysis.rows if analysis else ()) for name, analysis in found.items()},
+        "gates": flat_rows(memo.gates),
     }
 
 
@@ -90,7 +90,7 @@ def as_json(record: Dossier | Memo) -> str:
 
 
 def _of_part(part: PartPerformance, records: Iterable[Any]) -> list[Row]:
-    return [{"part": part.part, **row} for row in _flat_all(records)]
+    return [{"part": part.part, **row} for row in flat_rows(records)]
 
 
 def _worths(part: PartPerformance) -> list[Row]:
@@ -107,7 +107,8 @@ def _worths(part: PartPerformance) -> list[Row]:
     ]
 
 
-def _flat_all(records: Iterable[Any]) -> list[Row]:
+def flat_rows(records: Iterable[Any]) -> list[Row]:
+    """Return the fields of records as columns; an interval is an estimate and two ends."""
     return [_flat(record) for record in records]
 
 

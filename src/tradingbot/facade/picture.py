@@ -18,6 +18,22 @@ ENDINGS = (".png", ".svg", ".html")
 _COLOURS = (style.BLUE, style.GREY, style.ORANGE, style.GREEN, style.PURPLE, style.RED)
 
 
+def require_ending(path: Path, *endings: str) -> Path:
+    """Refuse a path that ends otherwise.
+
+    Raises:
+        ConfigError: Naming the endings.
+    """
+    if path.suffix.lower() not in endings:
+        raise ConfigError(
+            f"the file must end in {', '.join(endings)}",
+            was=repr(path.name),
+            where=str(path),
+            remedy=f"Write e.g. {path.stem or 'report'}{endings[0]}",
+        )
+    return path
+
+
 def draw_backtests(
     played: Sequence[Backtest], performance: Sequence[PolicyPerformance], path: Path, terms: str
 ) -> Path:
@@ -33,14 +49,7 @@ def draw_backtests(
         ConfigError: If the path has another ending.
         MissingExtraError: If what draws is not installed.
     """
-    ending = path.suffix.lower()
-    if ending not in ENDINGS:
-        raise ConfigError(
-            f"a picture must end in {', '.join(ENDINGS)}",
-            was=repr(path.name),
-            where=str(path),
-            remedy=f"Write e.g. {path.stem or 'picture'}{ENDINGS[0]}",
-        )
+    ending = require_ending(path, *ENDINGS).suffix.lower()
     if ending == ".html":
         content = render_backtests(played, performance, terms).encode()
     else:

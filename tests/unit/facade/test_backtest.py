@@ -236,5 +236,5 @@ def test_summary_repr_trades_and_pictures(hourly: tb.Bars, tmp_path: Path) -> No
     page = (tmp_path / "a.html").read_text()
     assert "http://" not in page.replace("http://www.w3.org", "")
     assert "synthetic" in page
-    with pytest.raises(ConfigError, match=r"a picture must end in .png, .svg, .html"):
+    with pytest.raises(ConfigError, match=r"the file must end in .png, .svg, .html"):
         result.plot(tmp_path / "a.pdf")

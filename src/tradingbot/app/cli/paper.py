@@ -1,8 +1,9 @@
-"""`tradingbot paper start | status | stop | resume | kill | arm | replay`: sessions on paper."""
+"""`tradingbot paper start | status | stop | resume | kill | arm | replay | report`: sessions."""
 
 from __future__ import annotations
 
 from datetime import date, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,7 +11,7 @@ from typer import Argument, Option
 
 from tradingbot.app.cli import session_acts
 from tradingbot.app.cli.invocation import JsonOption, invocation_of
-from tradingbot.app.cli.options import read_options, require_order
+from tradingbot.app.cli.options import read_options, require_order, require_picture
 from tradingbot.app.cli.session_acts import NameArgument, open_folder
 from tradingbot.app.cli.session_options import (
     ask_cash,
@@ -19,7 +20,7 @@ from tradingbot.app.cli.session_options import (
     require_limits,
     require_source,
 )
-from tradingbot.app.console import print_table, print_text, show_json
+from tradingbot.app.console import print_json, print_note, print_table, print_text, show_json
 
 if TYPE_CHECKING:
     pass
@@ -236,6 +237,45 @@ def replay_session(
             print_text(f"first difference: {proved.difference}")
     if proved.difference is not None:
         raise typer.Exit(_EXIT_FINDINGS)
+
+
+@app.command("report")
+def report_session(
+    context: typer.Context,
+    name: NameArgument,
+    out: Annotated[
+        Path | None, Option(help="Write a page (.html): figures, charts, trades.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Report what a session really traded, by its journal: months, drawdowns, exposure, trades.
+
+    The same report as that of a backtest. Reads the journal alone, also while the session runs.
+
+    Example: [bold]tradingbot paper report first --out first.html[/bold]
+
+    Example: [bold]tradingbot paper report first --json[/bold]
+    """
+    if out is not None:
+        require_picture(out, "--out", (".html",))
+    invocation = invocation_of(context)
+    open_folder(invocation, name)
+    # Torch takes seconds to import: what can be refused without it is refused by now.
+    from tradingbot.data.atomic import chosen_by
+    from tradingbot.facade.session import session_report
+
+    report = session_report(name, workspace=invocation.workspace)
+    if out is not None:
+        with chosen_by("--out", out):
+            report.to_html(out)
+    if as_json:
+        from tradingbot.evaluation.dossier.codec import to_plain
+
+        print_json(to_plain(report.sheet))
+        return
+    print_text(report.summary())
+    if out is not None:
+        print_note(f"drawn: {out}")
 
 
 def _shown(value: Any) -> str:

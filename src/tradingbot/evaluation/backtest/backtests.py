@@ -205,6 +205,7 @@ def _results(
     for index, under_test in enumerate(policies):
         mine = trades.select(trades.policy == index)
         own = record.lanes(slice(index * n_symbols, (index + 1) * n_symbols))
+        marks = own.column("mark")
         yield Backtest(
             policy=under_test.name,
             label=period_label(world, closed_at),
@@ -226,7 +227,7 @@ def _results(
                 own.realised_ccy.copy(),
                 *(own.column(name)[-1].copy() for name in ("commission", "slippage", "turnover")),
             ),
-            close=_closes(own, first_close),
+            close=np.concatenate([first_close[None], np.where(marks > 0.0, marks, np.nan)]),
         )
 
 
@@ -292,12 +293,6 @@ def _exposure(
     start = np.full_like(units[:1], initial_cash_ccy)
     before = np.concatenate([start, record.column("equity")[:-1]])
     return Exposure(gap=_share(held * price, before), day=_share((held + filled) * price, before))
-
-
-def _closes(record: SimulationRecord, first_close: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the last price known at every close; NaN where none was."""
-    marks = record.column("mark")
-    return np.concatenate([first_close[None], np.where(marks > 0.0, marks, np.nan)])
 
 
 def _share(values: NDArray[np.float64], of: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -18,9 +19,13 @@ from tradingbot.evaluation.performance.table import (
     performance_columns,
     performance_row,
 )
-from tradingbot.evaluation.performance.tear_sheet.measure import Reference, tear_sheet_of
+from tradingbot.evaluation.performance.tear_sheet.measure import (
+    Reference,
+    price_reference,
+    tear_sheet_of,
+)
 from tradingbot.evaluation.performance.tear_sheet.trades import ending_of, minute_of
-from tradingbot.evaluation.report.blocks import Block, Section
+from tradingbot.evaluation.report.blocks import Block, Figure, Section
 from tradingbot.evaluation.report.chart import Chart, full_chart
 from tradingbot.evaluation.report.first_screen import equity_picture, lead_figures
 from tradingbot.evaluation.report.numbers import percent
@@ -30,6 +35,7 @@ from tradingbot.evaluation.report.svg.lines import LineSeries, time_chart
 from tradingbot.evaluation.report.svg.scale import Axis
 from tradingbot.evaluation.report.table import Table, table_of
 from tradingbot.evaluation.report.tear_sheet.sections import tear_sheet_sections
+from tradingbot.evaluation.statistics.policy_intervals import net_bps_interval
 
 TRADE_COLUMNS = (
     *("policy", "symbol", "entry time, UTC", "exit time, UTC", "bars", "units"),
@@ -45,8 +51,21 @@ _STYLES = {
 }
 
 
+@dataclass(frozen=True)
+class HistoryWords:
+    """What a page says of how the accounts came about."""
+
+    kind: str = "Backtest"
+    synthetic: str = "Synthetic bars: nothing here was earned on a real market."
+    observed: str = "Observed bars, simulated trading; past prices promise nothing."
+    finding: str = "Net of costs; decisions at the close are filled at the next open."
+
+
 def render_backtests(
-    played: Sequence[Backtest], performance: Sequence[PolicyPerformance], terms: str
+    played: Sequence[Backtest],
+    performance: Sequence[PolicyPerformance],
+    terms: str,
+    words: HistoryWords = HistoryWords(),  # noqa: B008 - frozen
 ) -> str:
     """Render a page about backtests of the same bars, the first one in its headline.
 
@@ -54,32 +73,30 @@ def render_backtests(
         played: Policies over the period.
         performance: Figures of each.
         terms: Data, costs and delay in words.
+        words: What they are called; a session of a journal is no backtest.
 
     Raises:
         MissingExtraError: If what draws pages is not installed.
     """
     first, synthetic = played[0], any(each.synthetic for each in played)
-    warning = (
-        "Synthetic bars: nothing here was earned on a real market. Data:"
-        if synthetic
-        else "Observed bars, simulated trading; past prices promise nothing. Data:"
-    )
-    sheet = tear_sheet_of(first, _reference(played))
+    warning = f"{words.synthetic if synthetic else words.observed} Data:"
+    reference = holding_among(played) or price_reference(first)
+    sheet = tear_sheet_of(first, reference)
     scope = f"{first.label}, after costs"
     names = ", ".join(policy_words(each.policy) for each in played)
     return render_page(
         Page(
-            title=f"Backtest of {policy_words(first.policy)}",
+            title=f"{words.kind} of {policy_words(first.policy)}",
             top="Overview",
-            kicker=("Backtest on", first.label, f" · {len(first.symbols)} symbols"),
+            kicker=(f"{words.kind} on", first.label, f" · {len(first.symbols)} symbols"),
             headline=f"{names}, {first.first_day} … {first.last_day}",
             is_synthetic=synthetic,
             facts=_facts(first),
-            lead_figures=lead_figures(performance[0], first.bars_per_year),
+            lead_figures=_lead_figures(first, performance[0], reference),
             picture=_picture(played, performance[0]),
             scope=f"{warning} {terms}",
             sections=[
-                _performance_section(played, performance),
+                _performance_section(played, performance, words.finding),
                 *tear_sheet_sections(sheet, scope),
                 *_others_section(played[1:]),
             ],
@@ -88,12 +105,21 @@ def render_backtests(
     )
 
 
-def _reference(played: Sequence[Backtest]) -> Reference | None:
+def holding_among(played: Sequence[Backtest]) -> Reference | None:
     """Return buying and holding where it was played beside the first policy."""
     found = next((each for each in played[1:] if each.policy == HOLDING), None)
     if found is None:
         return None
     return Reference(policy_words(HOLDING), found.portfolio_returns)
+
+
+def _lead_figures(
+    first: Backtest, figures: PolicyPerformance, reference: Reference | None
+) -> list[Figure]:
+    over = None
+    if reference is not None:
+        over = net_bps_interval(first.portfolio_returns - reference.returns)
+    return lead_figures(figures, first.n_bars, first.bars_per_year, over)
 
 
 def _facts(first: Backtest) -> list[tuple[str, str]]:
@@ -128,7 +154,7 @@ def _picture(played: Sequence[Backtest], figures: PolicyPerformance) -> Chart:
 
 
 def _performance_section(
-    played: Sequence[Backtest], performance: Sequence[PolicyPerformance]
+    played: Sequence[Backtest], performance: Sequence[PolicyPerformance], finding: str
 ) -> Section:
     places = performance_columns(performance, len(PERFORMANCE_COLUMNS))[1:]
     rows = [
@@ -137,7 +163,6 @@ def _performance_section(
     ]
     columns = ["policy", *(PERFORMANCE_COLUMNS[place] for place in places)]
     figures = table_of(columns, rows, PERFORMANCE_NOTE, words=("policy",))
-    finding = "Net of costs; decisions at the close are filled at the next open."
     blocks = [figures, *equity_charts(played, played[0].policy)]
     return Section("performance", "Performance", finding, blocks)
 

@@ -157,7 +157,7 @@ def _lead_figures(dossier: Dossier) -> list[Figure]:
     sheet, years = dossier.tear_sheet, test.years
     yearly = sheet.bars_per_year if sheet else test.bars / years if years > 0 else math.nan
     over = None if math.isnan(test.excess_over_hold_bps.estimate) else test.excess_over_hold_bps
-    return lead_figures(test.policies[0], yearly, over)
+    return lead_figures(test.policies[0], test.bars, yearly, over)
 
 
 def _picture(dossier: Dossier) -> Chart:

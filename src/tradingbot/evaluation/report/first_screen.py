@@ -18,28 +18,36 @@ _PICTURE_PX, _HEIGHT_PX = 690.0, 252.0
 
 
 def lead_figures(
-    policy: PolicyPerformance, bars_per_year: float, over_holding_bps: Interval | None = None
+    policy: PolicyPerformance,
+    n_bars: int,
+    bars_per_year: float,
+    over_holding_bps: Interval | None = None,
 ) -> list[Figure]:
     """Return three numbers with their intervals: what is its own, beside holding, and for the risk.
 
+    Means per bar are shown for a year, × bars and not compounded; for the period itself where that
+    is shorter than a quarter of one: a good week is no 100 % a year.
+
     Args:
         policy: The one that is judged.
-        bars_per_year: Annualises means per bar: × bars, not compounded.
+        n_bars: Of the period.
+        bars_per_year: Of the market's calendar.
         over_holding_bps: Its net return less that of holding, per bar; net return by itself, where
             there is none.
     """
-    yearly = bars_per_year / 1e4
+    is_long = n_bars >= bars_per_year / 4
+    over = "a year" if is_long else f"these {n_bars:,} bars"
+    scale = (bars_per_year if is_long else n_bars) / 1e4
     figures = []
     if policy.alpha_bps is not None:
-        figures.append(
-            _share("Alpha, a year", policy.alpha_bps.scaled(yearly), "beyond the market")
-        )
+        alpha = policy.alpha_bps.scaled(scale)
+        figures.append(_share(f"Alpha, {over}", alpha, "beyond the market"))
     if over_holding_bps is not None:
-        over = over_holding_bps.scaled(yearly)
-        figures.append(_share("More than holding, a year", over, "after costs"))
+        more = over_holding_bps.scaled(scale)
+        figures.append(_share(f"More than holding, {over}", more, "after costs"))
     if len(figures) < 2:
-        net = policy.net_bps_per_bar.scaled(yearly)
-        figures.insert(0, _share("Net return, a year", net, "after costs"))
+        net = policy.net_bps_per_bar.scaled(scale)
+        figures.insert(0, _share(f"Net return, {over}", net, "after costs"))
     sharpe = policy.sharpe_annual
     ends = format_interval(sharpe)
     words = f"return for its risk; 95 % {ends}" if ends else "return for its risk"

@@ -189,7 +189,7 @@ def _unchanged_sharpe(series: FloatArray, window: int, bars_per_year: float) -> 
 def _tails(series: FloatArray, days: NDArray[np.datetime64]) -> Tails:
     daily, first = compound_by(series, days)
     names, sample = days[first], measure_sharpe(daily)
-    edges, counts, normal = tails.histogram(daily, min(_BINS, max(5, len(daily) // 4)))
+    edges, counts, normal = tails.histogram(daily, _bins_of(len(daily)))
     order = np.argsort(daily, kind="stable")
     dated = partial(_dated, names, daily)
     return Tails(
@@ -206,6 +206,11 @@ def _tails(series: FloatArray, days: NDArray[np.datetime64]) -> Tails:
         best=tuple(dated(int(place)) for place in order[::-1][:_EXTREMES] if daily[place] > 0.0),
         worst=tuple(dated(int(place)) for place in order[:_EXTREMES] if daily[place] < 0.0),
     )
+
+
+def _bins_of(n_days: int) -> int:
+    """Return as many bins as Rice's rule asks for, 2·n^⅓."""
+    return min(_BINS, max(5, round(2.0 * n_days ** (1.0 / 3.0))))
 
 
 def _interval(series: FloatArray, statistic: Statistic) -> Interval:

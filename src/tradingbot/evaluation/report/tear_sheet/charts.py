@@ -158,12 +158,11 @@ def exposure_chart(sheet: TearSheet) -> Chart | None:
     lines = [
         LineSeries("gross", found.gross_frac, "agents", is_filled=True),
         LineSeries("net", found.net_frac, "held"),
-        LineSeries("accounts with a position", found.held_frac, "other", is_named=False),
     ]
     axis = Axis("share of equity", unit="percent", holds=(0.0,))
     caption = (
         "At the last bar of days, of the equity of all accounts. Gross counts longs and shorts, "
-        "net takes shorts off. Grey: share of accounts with a position."
+        "net takes shorts off."
     )
     return _full("Exposure over time", partial(time_chart, found.days, lines, axis, height=220),
                  caption)  # fmt: skip
