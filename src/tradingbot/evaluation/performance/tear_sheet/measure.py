@@ -210,7 +210,7 @@ def _tails(series: FloatArray, days: NDArray[np.datetime64]) -> Tails:
 
 def _bins_of(n_days: int) -> int:
     """Return as many bins as Rice's rule asks for, 2·n^⅓."""
-    return min(_BINS, max(5, round(2.0 * n_days ** (1.0 / 3.0))))
+    return min(_BINS, max(5, round(2.0 * math.cbrt(n_days))))
 
 
 def _interval(series: FloatArray, statistic: Statistic) -> Interval:
