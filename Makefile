@@ -8,7 +8,7 @@ JOBS ?= 2
 # compiled soon rather than fast, but where a test says otherwise. Files as they are listed: the long ones come first.
 PYTEST := TRADINGBOT_OPTIMISATION=0 OMP_NUM_THREADS=1 POLARS_MAX_THREADS=1 $(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: help install install-demo install-bench install-dev install-docs demo test test-slow bench docs notebooks lint type format coverage mutation audit clean
+.PHONY: help install install-demo install-bench install-dev install-docs demo test test-slow bench docs notebooks lint type format coverage mutation audit sbom vulnerabilities lock-check lock-hashes controls clean
 
 help:  ## Show the verbs
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -50,8 +50,23 @@ format: install-dev  ## Format and sort imports
 	$(BIN)/ruff check --fix src tests benchmarks examples docs_site
 	$(BIN)/ruff format src tests benchmarks examples docs_site
 
-audit: install-dev  ## Secure code, secrets, known vulnerabilities (skipped offline), bill of materials in out/
+audit: install-dev  ## Secure code, secrets, installed packages against the lock's hashes, known vulnerabilities (skipped offline), bill of materials in out/
 	$(BIN)/python benchmarks/audit.py
+
+sbom: install-dev  ## Bill of materials (CycloneDX) of what is installed, in out/
+	$(BIN)/python benchmarks/audit.py --only bill
+
+vulnerabilities: install-dev  ## Known vulnerabilities of the locked packages; skipped with the reason offline
+	$(BIN)/python benchmarks/audit.py --only vulnerabilities
+
+lock-check: install-dev  ## Every installed file against its package's record, every record against requirements.sha256
+	$(BIN)/python benchmarks/lock_hashes.py --files
+
+lock-hashes: install-dev  ## Add the builds that are installed here to requirements.sha256
+	$(BIN)/python benchmarks/lock_hashes.py --write
+
+controls: install-dev  ## Run the tests of every control and write docs/reference/controls.md; GROUP=U one table, SLOW=1 the long ones too
+	TRADINGBOT_OPTIMISATION=0 OMP_NUM_THREADS=1 $(BIN)/python benchmarks/controls.py --run $(if $(GROUP),--group $(GROUP)) $(if $(SLOW),--slow)
 
 coverage: install-dev  ## Line and branch coverage of the default suite
 	$(PYTEST) -m "not slow" --cov=tradingbot --cov-branch --cov-report=term-missing

@@ -1,9 +1,10 @@
 """Security audit of the checkout: `make audit`, or `python benchmarks/audit.py`.
 
-Four parts, each with a line: rules of secure code (ruff's S), secrets in files under version
-control, known vulnerabilities of the locked packages (asked of osv.dev; skipped with the reason
-where it cannot be reached), and a bill of materials (CycloneDX) of what is installed. Leaves with 1
-where a part found something, with 0 otherwise; a part that was skipped finds nothing.
+Five parts, each with a line: rules of secure code (ruff's S), secrets in files under version
+control, installed packages against the lock and its hashes, known vulnerabilities of the locked
+packages (asked of osv.dev; skipped with the reason where it cannot be reached), and a bill of
+materials (CycloneDX) of what is installed. `--only` runs one. Leaves with 1 where a part found
+something, with 0 otherwise; a part that was skipped finds nothing.
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ import sys
 import urllib.error
 import urllib.request
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
+
+import lock_hashes  # a script beside this one
 
 ROOT = Path(__file__).resolve().parents[1]
 OSV = "https://api.osv.dev/v1/querybatch"
@@ -124,6 +127,15 @@ def entropy_bits(text: str) -> float:
     return -sum(n / len(text) * math.log2(n / len(text)) for n in counts.values()) + 0.0
 
 
+def check_installed() -> AuditResult:
+    """Compare what is installed with the versions of the lock and their hashes."""
+    checked = lock_hashes.check_lock(lock_hashes.installed())
+    words = f"{checked.compared} installed packages as locked"
+    if checked.unknown:
+        words += f"; builds without a hash yet: {len(checked.unknown)} ({checked.unknown[0]} …)"
+    return AuditResult("lock", checked.findings, f"{words}.")
+
+
 def check_vulnerabilities(lock: Path = ROOT / "requirements.lock", url: str = OSV) -> AuditResult:
     """Ask osv.dev for what is known about every locked version."""
     packages = locked_packages(lock)
@@ -205,12 +217,22 @@ def _distributions() -> list[metadata.Distribution]:
     return [by_name[name] for name in sorted(by_name)]
 
 
+PARTS: dict[str, Callable[[], AuditResult]] = {
+    "code": check_code,
+    "secrets": scan_secrets,
+    "lock": check_installed,
+    "vulnerabilities": check_vulnerabilities,
+}
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run all parts and print a line for each, and its findings below."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--sbom", type=Path, default=ROOT / "out" / "sbom.cdx.json")
+    parser.add_argument("--only", choices=[*PARTS, "bill"], help="run one part")
     given = parser.parse_args(arguments)
-    parts = (check_code(), scan_secrets(), check_vulnerabilities(), write_bill(given.sbom))
+    names = [given.only] if given.only else [*PARTS, "bill"]
+    parts = [write_bill(given.sbom) if name == "bill" else PARTS[name]() for name in names]
     for part in parts:
         print(part.line)
         for finding in part.findings:

@@ -28,7 +28,7 @@ from tradingbot.monitoring.alerts.store import AlertStore
 from tradingbot.monitoring.alerts.watcher import AlertWatcher
 from tradingbot.runs.lock import hold_lock
 
-API_KEY = "TRADINGBOT_API_KEY"
+KEY_VARIABLE = "TRADINGBOT_API_KEY"
 _LAST_DELIVERIES_S = 10.0
 
 
@@ -42,7 +42,7 @@ def open_sources(workspace: Path, settings: AlertSettings) -> list[AlertSource]:
     sources: list[AlertSource] = [
         DiskSource(workspace),
         RunsSource(workspace),
-        ServersSource(settings.servers, api_key=os.environ.get(API_KEY) or None),
+        ServersSource(settings.servers, api_key=os.environ.get(KEY_VARIABLE) or None),
     ]
     if find_spec("sqlalchemy") is None or find_spec("alembic") is None:
         print_note("sessions are not watched: pip install 'tradingbot[trade]'")
