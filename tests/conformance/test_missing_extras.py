@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 EXTRAS = (
-    *("onnx", "onnxruntime", "fastapi", "sqlalchemy", "alembic", "lightgbm"),
+    *("onnx", "onnxruntime", "fastapi", "sqlalchemy", "alembic", "lightgbm", "apprise"),
     *("optuna", "streamlit", "ray"),
 )
 HIDDEN = f"import sys; sys.modules.update(dict.fromkeys({EXTRAS}));"
@@ -40,6 +40,7 @@ def _python(code: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_commands_name_the_extra_before_torch_is_imported(tmp_path: Path) -> None:
+    (tmp_path / "alerts.yaml").write_text("channels: {chat: {kind: apprise, address: 'json://h'}}")
     told = _python(SCRIPT.format(commands=COMMANDS, workspace=str(tmp_path)))
 
     asked = [extra for extra, commands in COMMANDS.items() for _ in commands]

@@ -6,8 +6,14 @@ from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 
+from tradingbot.domain.errors import ModelAnswerError
 from tradingbot.domain.events.event import Event
-from tradingbot.domain.events.session import DecisionMade, SessionStateSaved
+from tradingbot.domain.events.session import (
+    AlertLevel,
+    AlertRaised,
+    DecisionMade,
+    SessionStateSaved,
+)
 from tradingbot.domain.events.trading import OrderDenied, OrderSubmitted
 from tradingbot.domain.plain_values import as_plain_values
 from tradingbot.domain.trading_state import TradingState
@@ -18,6 +24,8 @@ from tradingbot.runtime.session.bars import MarketBar
 from tradingbot.runtime.session.decision import Decider, Proposal
 from tradingbot.runtime.session.desk import Desk
 from tradingbot.runtime.session.judging import JudgedOrders
+
+SHADOW_NOT_FINITE = "SHADOW_NOT_FINITE"
 
 
 def list_decisions(
@@ -53,17 +61,23 @@ def list_turn(
     judged: JudgedOrders,
     shadow: Decider | None,
     account: Account,
-) -> list[DecisionMade]:
-    """Return the decisions of a turn with the orders that follow, and those of a shadow."""
+) -> list[Event]:
+    """Return the decisions of a turn with the orders that follow, and those of a shadow.
+
+    A shadow that answers what is no number has none at this bar: an alert stands for them.
+    """
     made = list_decisions(decider, bar, proposal, judged.sent)
     for lane, intent in enumerate(judged.intents):
         if intent is not None:
             made[lane] = replace(made[lane], client_order_id=intent.client_order_id)
-    if shadow is not None:
+    if shadow is None:
+        return [*made]
+    try:
         beside = shadow.decide(account)
-        sent = shadow.order(account, beside.action)
-        made += list_decisions(shadow, bar, beside, sent, is_shadow=True)
-    return made
+    except ModelAnswerError as e:
+        return [*made, AlertRaised(bar.closed_at, AlertLevel.WARNING, SHADOW_NOT_FINITE, str(e))]
+    sent = shadow.order(account, beside.action)
+    return [*made, *list_decisions(shadow, bar, beside, sent, is_shadow=True)]
 
 
 def list_orders(judged: JudgedOrders, now: datetime) -> list[Event]:

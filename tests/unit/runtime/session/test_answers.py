@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from fixtures.replayed_sessions import FIRST, NAME, OpenSession, open_session
+from tradingbot.domain.errors import ModelAnswerError
 from tradingbot.domain.events.session import AlertLevel, AlertRaised
 
 
@@ -67,3 +68,25 @@ def test_session_goes_on_after_a_stop_at_a_bar_without_an_answer(tmp_path: Path)
     assert resumed.session.equity_ccy == equity
     assert action_of(resumed.run(FIRST + 6)) is not None
     resumed.close()
+
+
+def test_shadow_that_answers_no_number_stops_nothing_and_tells(tmp_path: Path) -> None:
+    class Broken:
+        def __init__(self, decider: Any) -> None:
+            self._decider = decider
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._decider, name)
+
+        def decide(self, _: Any) -> Any:
+            raise ModelAnswerError("a model must answer in finite numbers", was="AAA")
+
+    opened = open_session(tmp_path)
+    opened.session._shadow = Broken(opened.session.decider_of(opened.session.model))  # type: ignore[assignment]
+    opened.run(FIRST + 3)
+
+    told = opened.journal.events(NAME, AlertRaised)
+    assert {each.code for each in told if isinstance(each, AlertRaised)} == {"SHADOW_NOT_FINITE"}
+    assert action_of(opened) is not None
+    assert not any(each.is_shadow for each in opened.journal.decisions(NAME))
+    opened.close()
