@@ -5,6 +5,7 @@ By default the reference holds the façade alone; `slow` builds what `make docs`
 
 from __future__ import annotations
 
+import ast
 import logging
 import shutil
 import sys
@@ -192,6 +193,20 @@ def test_search_works_in_pages_opened_from_the_file_system(site: Path) -> None:
 
     assert errors == []
     assert [url for url in outside if not url.startswith(("file:", "data:"))] == []
+
+
+def test_hooks_need_no_more_than_the_extra_docs() -> None:
+    extra = {"griffe", "mkdocs", "nbformat"}
+    own = {path.stem for path in (ROOT / "docs_site").glob("*.py")}
+    needed = set()
+    for name in load_config(str(ROOT / "mkdocs.yml")).hooks:
+        for node in ast.parse((ROOT / name).read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.Import):
+                needed |= {each.name.partition(".")[0] for each in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                needed.add(str(node.module).partition(".")[0])
+
+    assert needed - extra - own - sys.stdlib_module_names == set()
 
 
 @pytest.mark.parametrize(
