@@ -2,14 +2,14 @@
 
 python benchmarks/recovery.py [--jobs 14] [--out recovery.jsonl] [--seeds 1 2 3] [--seconds 480]
     [--markets planted hidden_trend regimes] [--variants first_version sac …] [--share 0.1]
-    [--workspace FOLDER --dataset NAME]
+    [--workspace FOLDER --dataset NAME] [--table]
 
 A cell is a variant of the preset `first_version` on one market with one seed, trained and judged as
 `tradingbot train` does it, on one core: some twenty seconds. One JSON line per cell is written as
 it is done; cells that are in the file already are not made again. The first seed of everything
-comes first. `observed` is the market of a certified dataset of a workspace. Needs torch, NumPy,
-Polars, Pydantic, Gymnasium, exchange_calendars and this repository's sources. Markets are
-synthetic but for `observed`.
+comes first. `--table` prints what the file has as tables, and runs nothing. `observed` is the
+market of a certified dataset of a workspace; the others are synthetic. Needs torch, NumPy, Polars,
+Pydantic, Gymnasium, exchange_calendars and this repository's sources.
 """
 
 from __future__ import annotations
@@ -36,12 +36,16 @@ from tradingbot_benchmarks.recovery.cell import (
     read_results,
     run_cell,
 )
+from tradingbot_benchmarks.recovery.table import as_markdown
 from tradingbot_benchmarks.recovery.variants import VARIANTS
 
 
 def main() -> None:
     """Run the cells that are missing and write each down."""
     options = read_options()
+    if options.table:
+        print(as_markdown(read_results(options.out)))
+        return
     cells = missing_cells(
         options.markets, options.variants, options.seeds, read_results(options.out)
     )
@@ -72,6 +76,7 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--share", type=float, default=1.0, help="of the budget, for a trial")
     parser.add_argument("--workspace", type=Path, help="of the dataset of the market observed")
     parser.add_argument("--dataset", help="its name")
+    parser.add_argument("--table", action="store_true", help="print the tables of the file")
     given = parser.parse_args()
     if OBSERVED in given.markets and (given.workspace is None or given.dataset is None):
         parser.error("the market observed needs --workspace and --dataset")

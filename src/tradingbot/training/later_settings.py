@@ -38,6 +38,8 @@ LATER_SETTINGS: Mapping[str, object] = {
     "learner.sac.hindsight": as_plain_values(HindsightConfig()),
     **{f"guards.{key}": getattr(GuardConfig(), key) for key in _LATER_GUARDS},
     "guards.interventions.pause_steps": InterventionConfig().pause_steps,
+    "learner.impala.n_epochs": 1,
+    "learner.impala.clip": 0.0,
     "learner.ppo.entropy.decay": 1.0,
     "learner.ppo.entropy.warm_up": 0,
 }

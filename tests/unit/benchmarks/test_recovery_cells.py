@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,7 @@ from tradingbot_benchmarks.recovery.cell import (
     read_results,
     run_cell,
 )
+from tradingbot_benchmarks.recovery.table import as_markdown, rows_of
 from tradingbot_benchmarks.recovery.variants import VARIANTS
 
 
@@ -64,6 +65,27 @@ def test_value_is_the_share_of_the_oracle_or_alpha() -> None:
     assert result().value == pytest.approx(0.25)
     without = CellResult(**{**asdict(result()), "oracle_bps": None})
     assert without.value == pytest.approx(0.02)
+
+
+def test_gain_is_paired_with_the_first_version_of_the_same_seed() -> None:
+    def cell(variant: str, seed: int, net_bps: float) -> CellResult:
+        return replace(result(variant=variant, seed=seed), net_bps=net_bps)
+
+    results = [
+        *(cell("first_version", seed, 0.02 * seed) for seed in (1, 2, 3)),
+        *(cell("sac", seed, 0.02 * seed + 0.1) for seed in (1, 2, 3)),
+        cell("es", 1, -0.5),
+    ]
+
+    first, sac, es = rows_of(results, "planted")
+
+    assert first.gain is None
+    assert sac.gain is not None
+    assert sac.gain.low == pytest.approx(0.5)  # 0.1 of 0.2 bp, whatever the seed
+    assert (sac.helps, es.helps, es.seeds) == ("yes", "no", 1)
+    text = as_markdown(results)
+    assert "share of the oracle" in text
+    assert "| `sac` | 0.70 [" in text
 
 
 @pytest.mark.slow

@@ -26,7 +26,12 @@ class IMPALAConfig(CheckedFields):
     rollout_steps: int = bounded(100, ">= 1")
     """Steps per environment of one rollout."""
     minibatch: int = bounded(256, ">= 1")
-    """Samples of each agent per optimiser step; every sample is used once."""
+    """Samples of each agent per optimiser step."""
+    n_epochs: int = bounded(1, ">= 1")
+    """Passes over a batch."""
+    clip: float = bounded(0.0, "[0, 1)")
+    """How far the ratio to the policy before the update may move before its gradient is cut, as in
+    PPO; 0: the policy gradient as it is, which goes as far as the learning rate takes it."""
     discount: float = bounded(0.99, "[0, 1]")
     """γ per step."""
     decay: float = bounded(1.0, "[0, 1]")

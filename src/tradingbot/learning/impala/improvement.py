@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 
@@ -12,14 +14,26 @@ from tradingbot.learning.impala.loss import policy_gradient_loss
 from tradingbot.learning.learner import Metrics
 from tradingbot.learning.ppo.actor_critic import ActorCritic
 from tradingbot.learning.ppo.improvement import Parameters, prepare_gradients
-from tradingbot.learning.ppo.loss import value_loss
-from tradingbot.learning.ppo.samples import Minibatch, group_samples, take_minibatch
+from tradingbot.learning.ppo.loss import policy_loss, value_loss
+from tradingbot.learning.ppo.samples import Minibatch, Samples, group_samples, take_minibatch
 from tradingbot.learning.rollout import Rollout
 from tradingbot.networks.view import View
 
 _ROWS = 1 << 16
 """Samples of all agents per pass without gradients: what hidden layers may take in memory."""
 _FIGURES = ("loss/policy", "loss/value", "policy/entropy", "grad/norm")
+
+
+class Corrected(NamedTuple):
+    """Rollouts (S, N, B) of policies of before, and what V-trace makes of them."""
+
+    rollout: Rollout
+    advantage: Tensor
+    """(S, N, B) of mean 0 and deviation 1 for each agent."""
+    target: Tensor
+    """(S, N, B) of values, in the critic's units."""
+    log_prob: Tensor
+    """(S, N, B) of what was drawn, by the policy before the update."""
 
 
 class VTraceImprover:
@@ -56,20 +70,16 @@ class VTraceImprover:
 
     def improve(
         self,
-        rollout: Rollout,
-        advantage: Tensor,
-        target: Tensor,
+        corrected: Corrected,
         *,
         agent: Tensor,
         entropy: Tensor,
         rate: float,
     ) -> Metrics:
-        """Make one pass over a batch.
+        """Make all passes over a batch.
 
         Args:
-            rollout: (S, N, B).
-            advantage: (S, N, B)
-            target: (S, N, B) of values, in the critic's units.
+            corrected: What is learned from.
             agent: (N,) weight of each agent's loss.
             entropy: (N,) weight of its entropy.
             rate: Learning rate.
@@ -79,12 +89,14 @@ class VTraceImprover:
         """
         for group in self.optimiser.param_groups:
             group["lr"] = rate
-        samples = group_samples(rollout, advantage, target, 1)
+        samples = self._samples(corrected)
         n_samples = samples.row.shape[1]
         size = min(self.config.minibatch, n_samples)
-        # Leftovers are not learned from: minibatches are all of one size.
-        order = torch.randperm(n_samples, generator=self.shuffle)
-        cuts = order[: size * (n_samples // size)].view(-1, size)
+        # Leftovers of a pass are not learned from: minibatches are all of one size.
+        used = size * (n_samples // size)
+        passes = range(self.config.n_epochs)
+        orders = [torch.randperm(n_samples, generator=self.shuffle)[:used] for _ in passes]
+        cuts = torch.cat(orders).view(-1, size)
         sums = torch.zeros(len(_FIGURES), len(agent), device=agent.device)
         for on_host in cuts:
             index = on_host.to(agent.device)
@@ -96,8 +108,7 @@ class VTraceImprover:
         self.optimiser.zero_grad(set_to_none=True)
         policy = self.network.policy(minibatch.inputs, minibatch.allowed)
         log_prob = policy.log_prob(minibatch.drawn)
-        behaviour, clip = minibatch.log_prob, self.config.ratio_clip
-        chosen = policy_gradient_loss(log_prob, behaviour, minibatch.advantage, clip)
+        chosen = self._policy_loss(log_prob, minibatch)
         error = value_loss(self.network.value(minibatch.inputs), minibatch.target)
         entropy = entropy_of(policy, self.entropy_noise).mean(-1)
         loss = chosen + self.config.value_weight * error - entropy_weight * entropy
@@ -111,6 +122,25 @@ class VTraceImprover:
         )
         self.optimiser.step()
         return torch.stack([chosen, error, entropy, norm]).detach()
+
+    def _samples(self, corrected: Corrected) -> Samples:
+        """Return samples with the log probabilities that ratios are taken to.
+
+        Where ratios are clipped that is the policy before the update, and how far it has come from
+        the one that acted is counted once, in the advantages; else it is the one that acted.
+        """
+        rollout, advantage, now = corrected.rollout, corrected.advantage, corrected.log_prob
+        if self.config.clip:
+            ratio = (now - rollout.log_prob).exp().clamp_max(self.config.ratio_clip)
+            rollout, advantage = rollout._replace(log_prob=now), ratio * advantage
+        return group_samples(rollout, advantage, corrected.target, 1)
+
+    def _policy_loss(self, log_prob: Tensor, minibatch: Minibatch) -> Tensor:
+        """Return the loss of each agent's policy, (N,)."""
+        old, advantage, config = minibatch.log_prob, minibatch.advantage, self.config
+        if config.clip:
+            return policy_loss(log_prob, old, advantage, config.clip).loss
+        return policy_gradient_loss(log_prob, old, advantage, config.ratio_clip)
 
     def _inputs(self, row: Tensor, private: Tensor) -> Tensor:
         """Return what heads read, (N, S · B, I)."""

@@ -15,7 +15,7 @@ from tradingbot.learning.generators import begin_another, make_generator
 from tradingbot.learning.impala.actor import ActorSetting, Collected, drawn_choice
 from tradingbot.learning.impala.actors import Actors, LocalActors, RemoteActors
 from tradingbot.learning.impala.config import IMPALAConfig
-from tradingbot.learning.impala.improvement import VTraceImprover
+from tradingbot.learning.impala.improvement import Corrected, VTraceImprover
 from tradingbot.learning.impala.orders import Orders, Weights, join_rollouts
 from tradingbot.learning.learner import Experience, Metrics, Update
 from tradingbot.learning.learner_state import name_parts
@@ -158,7 +158,7 @@ class IMPALA(TaskLearner):
 
     def _learn(self, rollout: Rollout) -> Metrics:
         with torch.no_grad():
-            corrected, metrics = self._correct(rollout)
+            corrected, now, metrics = self._correct(rollout)
             self._value_scale = self._value_scale.with_targets(corrected.target)
             target = self._value_scale.to_critic(corrected.target)
             by_agent = corrected.advantage.transpose(0, 1)
@@ -166,7 +166,10 @@ class IMPALA(TaskLearner):
         rate = self.config.learning_rate.at(self.steps) * self._rate_scale
         weight = self.config.entropy_weight * self._entropy_scale
         metrics |= self._improver.improve(
-            rollout, advantage, target, agent=self._agent_weight, entropy=weight, rate=rate
+            Corrected(rollout, advantage, target, now),
+            agent=self._agent_weight,
+            entropy=weight,
+            rate=rate,
         )
         entropy = normalise_entropy(self.task.action, metrics["policy/entropy"])
         return metrics | {
@@ -175,8 +178,8 @@ class IMPALA(TaskLearner):
             "learning/rate": torch.tensor(rate),
         }
 
-    def _correct(self, rollout: Rollout) -> tuple[VTrace, Metrics]:
-        """Return targets and advantages of rollouts that older weights made, and what they say."""
+    def _correct(self, rollout: Rollout) -> tuple[VTrace, Tensor, Metrics]:
+        """Return what V-trace makes of rollouts, their log probabilities by now, and figures."""
         value_t, value_tp1 = (
             self._value_scale.to_reward(self._improver.value(row, private))
             for row, private in (
@@ -184,7 +187,8 @@ class IMPALA(TaskLearner):
                 (rollout.final_row, rollout.final_private),
             )
         )
-        log_ratio = self._improver.log_prob(rollout) - rollout.log_prob
+        now = self._improver.log_prob(rollout)
+        log_ratio = now - rollout.log_prob
         corrected = vtrace(
             log_ratio,
             *(rollout.reward, value_t, value_tp1, rollout.terminated, rollout.truncated),
@@ -195,14 +199,18 @@ class IMPALA(TaskLearner):
         )
         by_agent = (x.transpose(0, 1).flatten(1) for x in (value_t, corrected.target))
         clipped = log_ratio.exp() > self.config.ratio_clip
-        return corrected, {
-            "rollout/reward": rollout.reward.mean((0, 2)),
-            "rollout/trade_share": rollout.traded.float().mean((0, 2)),
-            "policy/ratio": log_ratio.exp().mean((0, 2)),
-            "policy/clip_share": clipped.float().mean((0, 2)),
-            "value/mean": value_t.mean((0, 2)),
-            "value/explained_variance": explained_variance(*by_agent),
-        }
+        return (
+            corrected,
+            now,
+            {
+                "rollout/reward": rollout.reward.mean((0, 2)),
+                "rollout/trade_share": rollout.traded.float().mean((0, 2)),
+                "policy/ratio": log_ratio.exp().mean((0, 2)),
+                "policy/clip_share": clipped.float().mean((0, 2)),
+                "value/mean": value_t.mean((0, 2)),
+                "value/explained_variance": explained_variance(*by_agent),
+            },
+        )
 
 
 def _experience(rollout: Rollout) -> Experience:

@@ -18,9 +18,14 @@ def market_settings(pooling: Pooling = "partial", over: int = 245_760) -> IMPALA
         critic=HeadConfig(hidden=(64,), output_gain=1.0, pooling=pooling),
         actors=1,
         in_processes=False,
-        rollout_steps=64,
+        rollout_steps=32,
         minibatch=512,
+        # Rollouts are an update old: short ones are less so, and clipped passes use them up.
+        n_epochs=4,
+        clip=0.2,
         discount=0.9,
+        decay=0.9,
+        entropy_weight=0.003,
         learning_rate=Schedule("cosine", 3e-3, 0.0, over=over),
         weight_decay=5e-4,
         act_levels=2,
@@ -28,7 +33,7 @@ def market_settings(pooling: Pooling = "partial", over: int = 245_760) -> IMPALA
 
 
 def _measured(pooling: Pooling) -> MeasuredSettings:
-    n_envs, updates = 32, 240
+    n_envs, updates = 32, 240  # as many steps as PPO's 120 updates
     over = updates * n_envs * market_settings().rollout_steps
     return MeasuredSettings(market_settings(pooling, over), n_envs, updates)
 

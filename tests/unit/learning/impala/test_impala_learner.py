@@ -8,18 +8,20 @@ from dataclasses import replace
 
 import pytest
 import torch
+from torch import Tensor
 
 from fixtures.impala_learners import HEAD, LOCAL, build, trading_task, weights
 from fixtures.toy_tasks import SignalTask
 from tradingbot.domain.errors import ConfigError
 from tradingbot.executors.processes import ProcessExecutor
 from tradingbot.learning.impala.actors import RemoteActors
+from tradingbot.learning.impala.improvement import Corrected
 from tradingbot.learning.impala.learner import IMPALA
 from tradingbot.learning.impala.orders import join_rollouts
 from tradingbot.learning.playing import play
 from tradingbot.learning.ppo.config import PPOConfig
 from tradingbot.learning.ppo.learner import PPO
-from tradingbot.learning.rollout import Choice, allocate_rollout, collect_rollout
+from tradingbot.learning.rollout import Choice, Rollout, allocate_rollout, collect_rollout
 from tradingbot.learning.schedules import constant
 from tradingbot.learning.task import keep_envs, keep_lanes
 from tradingbot.networks.view import TableView
@@ -114,6 +116,54 @@ def test_signal_is_learned() -> None:
 
     after = play(task, learner.act, 64).reward.mean()
     assert after > before + 0.1, (before, after)
+
+
+def test_passes_are_so_many_optimiser_steps() -> None:
+    learner = build(replace(LOCAL, n_epochs=3))
+
+    learner.update()  # 16 steps in 4 environments are two minibatches of 32
+
+    steps = {int(state["step"]) for state in learner._improver.optimiser.state.values()}
+    assert steps == {6}
+
+
+def next_rollout(learner: IMPALA) -> Rollout:
+    actors = learner._open_actors()
+    actors.ask(learner._orders.order(0, learner._state))
+    return actors.next().rollout
+
+
+def moved(clip: float) -> float:
+    """How far ln π of the actions of a rollout goes in one update of many passes."""
+    learner = build(replace(LOCAL, actors=1, n_epochs=10, clip=clip, learning_rate=constant(0.03)))
+    rollout = next_rollout(learner)
+    before = learner._improver.log_prob(rollout)
+    learner._learn(rollout)
+    return float((learner._improver.log_prob(rollout) - before).abs().mean().detach())
+
+
+def test_clipped_policy_stays_nearer_to_the_one_before_the_update() -> None:
+    assert moved(clip=0.1) < 0.5 * moved(clip=0.0)
+
+
+def test_ratio_to_what_acted_is_counted_once_where_ratios_are_clipped() -> None:
+    learner = build(replace(LOCAL, actors=1, clip=0.2, ratio_clip=1.0))
+    rollout = next_rollout(learner)
+    now = rollout.log_prob + torch.linspace(-1.0, 1.0, rollout.log_prob.numel()).view_as(
+        rollout.log_prob
+    )
+    ones = torch.ones_like(now)
+
+    samples = learner._improver._samples(Corrected(rollout, ones, ones, now))
+
+    ratio = (samples.log_prob.flatten() - flat(rollout.log_prob)).exp()
+    torch.testing.assert_close(samples.log_prob.flatten(), flat(now))
+    torch.testing.assert_close(samples.advantage.flatten(), ratio.clamp_max(1.0))
+
+
+def flat(part: Tensor) -> Tensor:
+    """See (S, N, B) as samples of each agent, one after the other."""
+    return part.transpose(0, 1).flatten()
 
 
 @pytest.mark.parametrize(

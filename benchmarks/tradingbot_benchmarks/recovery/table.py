@@ -1,0 +1,106 @@
+"""The table of a recovery: what each variant came to on each market, beside the first version."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import mean
+
+import numpy as np
+
+from tradingbot.evaluation.statistics.aggregates import aggregate_interval
+from tradingbot.evaluation.statistics.interval import Interval
+from tradingbot_benchmarks.recovery.cell import MARKETS, WITH_ORACLE, CellResult
+from tradingbot_benchmarks.recovery.variants import VARIANTS
+
+FIRST = "first_version"
+_DRAWS = 10_000
+
+
+@dataclass(frozen=True)
+class Row:
+    """One variant on one market."""
+
+    market: str
+    variant: str
+    seeds: int
+    value: Interval
+    """Mean over seeds of the share of the oracle, or of alpha in bp per bar."""
+    gain: Interval | None
+    """That less the first version's with the same seeds; None for itself."""
+    entropy: float
+    trades_per_1000: float
+    seconds: float
+    halted: int
+
+    @property
+    def helps(self) -> str:
+        """`yes`, `no` (it harms) or `not told apart`, by the interval of the gain."""
+        if self.gain is None:
+            return ""
+        if self.gain.low > 0.0:
+            return "yes"
+        return "no" if self.gain.high < 0.0 else "not told apart"
+
+
+def rows_of(results: Sequence[CellResult], market: str) -> list[Row]:
+    """Return the rows of one market, in the order of the variants."""
+    cells = {(each.variant, each.seed): each for each in results if each.market == market}
+    first = {seed: each.value for (name, seed), each in cells.items() if name == FIRST}
+    rows = []
+    for variant in VARIANTS:
+        own = {seed: each for (name, seed), each in cells.items() if name == variant}
+        if not own:
+            continue
+        shared = [own[seed].value - first[seed] for seed in own if seed in first]
+        some = list(own.values())
+        rows.append(
+            Row(
+                market,
+                variant,
+                len(some),
+                over_seeds([each.value for each in some]),
+                None if variant == FIRST or not shared else over_seeds(shared),
+                mean(each.entropy for each in some),
+                mean(each.trades_per_1000 for each in some),
+                mean(each.seconds for each in some),
+                sum(bool(each.halted) for each in some),
+            )
+        )
+    return rows
+
+
+def over_seeds(values: Sequence[float]) -> Interval:
+    """Return the mean over seeds with its bootstrap interval; one seed has none."""
+    if len(values) == 1:
+        return Interval(*[float(values[0])] * 3)
+    scores = np.array(values)[:, None]
+    return aggregate_interval(scores, "mean", n_draws=_DRAWS)
+
+
+def as_markdown(results: Sequence[CellResult]) -> str:
+    """Return a table for each market that has results."""
+    parts = []
+    for market in MARKETS:
+        rows = rows_of(results, market)
+        if rows:
+            what = "share of the oracle" if market in WITH_ORACLE else "alpha, bp per bar"
+            parts.append("\n".join([f"### `{market}`", "", *_lines(rows, what)]))
+    return "\n\n".join(parts)
+
+
+def _lines(rows: Sequence[Row], what: str) -> list[str]:
+    head = (what, "less the first version", "helps", "entropy", "trades per 1,000", "s", "seeds")
+    lines = ["| variant | " + " | ".join(head) + " |", "|---" * (len(head) + 1) + "|"]
+    for row in rows:
+        gain = "" if row.gain is None else _tell(row.gain)
+        figures = (_tell(row.value), gain, row.helps, f"{row.entropy:.2f}")
+        more = (f"{row.trades_per_1000:.0f}", f"{row.seconds:.0f}", f"{row.seeds}")
+        lines.append("| `" + row.variant + "` | " + " | ".join((*figures, *more)) + " |")
+    return lines
+
+
+def _tell(interval: Interval) -> str:
+    ends = (interval.estimate, interval.low, interval.high)
+    estimate, low, high = (f"{end:.2f}".replace("-", "−") for end in ends)
+    return f"{estimate} [{low}, {high}]"
