@@ -64,12 +64,10 @@ def _race(
     task = PopulationTask(world, CONFIG, n_envs=_N_ENVS, seed=seed, compiled=compiled)
     task = task.during(_WARM_UP_BARS, _WARM_UP_BARS + _TRAIN_BARS - 1)
     view = TableView(task.table)
-    learners: tuple[Learner, ...] = (
-        IMPALA(task, view, market_settings(), seed=seed),
-        PPO(task, view, PPO_PRESETS["market"], seed=seed),
-    )
     courses = []
-    for learner in learners:
+    for name in ("vtrace", "ppo"):
+        _learner(name, task, view, seed).update()  # whoever is first would pay for compiling
+        learner = _learner(name, task, view, seed)
 
         def improve(learner: Learner = learner) -> int:
             learner.update()
@@ -80,6 +78,12 @@ def _race(
 
         courses.append(time_to_quality(improve, score, QUALITY, limit_s=limit_s))
     return courses[0], courses[1]
+
+
+def _learner(name: str, task: PopulationTask, view: TableView, seed: int) -> Learner:
+    if name == "vtrace":
+        return IMPALA(task, view, market_settings(), seed=seed)
+    return PPO(task, view, PPO_PRESETS["market"], seed=seed)
 
 
 def _tell(course: TimeToQuality) -> str:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import mean
+from statistics import mean, median, stdev
 
-import numpy as np
-
-from tradingbot.evaluation.statistics.aggregates import aggregate_interval
-from tradingbot.evaluation.statistics.interval import Interval
+from tradingbot.evaluation.statistics.dependence import student_point
+from tradingbot.evaluation.statistics.interval import Interval, Z
 from tradingbot_benchmarks.recovery.cell import MARKETS, WITH_ORACLE, CellResult
 from tradingbot_benchmarks.recovery.variants import VARIANTS
 
 FIRST = "first_version"
-_DRAWS = 10_000
+FEWEST_SEEDS = 3
 
 
 @dataclass(frozen=True)
@@ -31,16 +30,19 @@ class Row:
     entropy: float
     trades_per_1000: float
     seconds: float
+    """Median over seeds."""
     halted: int
 
     @property
     def helps(self) -> str:
-        """`yes`, `no` (it harms) or `not told apart`, by the interval of the gain."""
+        """`yes`, `harms` or `not told apart`, by the interval of the gain; `?` of few seeds."""
         if self.gain is None:
             return ""
+        if self.seeds < FEWEST_SEEDS:
+            return "?"
         if self.gain.low > 0.0:
             return "yes"
-        return "no" if self.gain.high < 0.0 else "not told apart"
+        return "harms" if self.gain.high < 0.0 else "not told apart"
 
 
 def rows_of(results: Sequence[CellResult], market: str) -> list[Row]:
@@ -63,7 +65,7 @@ def rows_of(results: Sequence[CellResult], market: str) -> list[Row]:
                 None if variant == FIRST or not shared else over_seeds(shared),
                 mean(each.entropy for each in some),
                 mean(each.trades_per_1000 for each in some),
-                mean(each.seconds for each in some),
+                median(each.seconds for each in some),
                 sum(bool(each.halted) for each in some),
             )
         )
@@ -71,11 +73,16 @@ def rows_of(results: Sequence[CellResult], market: str) -> list[Row]:
 
 
 def over_seeds(values: Sequence[float]) -> Interval:
-    """Return the mean over seeds with its bootstrap interval; one seed has none."""
-    if len(values) == 1:
-        return Interval(*[float(values[0])] * 3)
-    scores = np.array(values)[:, None]
-    return aggregate_interval(scores, "mean", n_draws=_DRAWS)
+    """Return the mean over seeds with Student's 95 % interval; one seed has none.
+
+    Each seed has a market of its own. Resampling two or three of them would say far too little: an
+    interval of the resampled is never wider than what was seen.
+    """
+    estimate, count = mean(values), len(values)
+    if count == 1:
+        return Interval(estimate, estimate, estimate)
+    reach = student_point(Z, count - 1.0) * stdev(values) / math.sqrt(count)
+    return Interval(estimate, estimate - reach, estimate + reach)
 
 
 def as_markdown(results: Sequence[CellResult]) -> str:

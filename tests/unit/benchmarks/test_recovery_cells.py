@@ -82,7 +82,8 @@ def test_gain_is_paired_with_the_first_version_of_the_same_seed() -> None:
     assert first.gain is None
     assert sac.gain is not None
     assert sac.gain.low == pytest.approx(0.5)  # 0.1 of 0.2 bp, whatever the seed
-    assert (sac.helps, es.helps, es.seeds) == ("yes", "no", 1)
+    assert (sac.helps, es.helps, es.seeds) == ("yes", "?", 1)
+    assert first.value.low < 0.1 < 0.3 < first.value.high  # wider than the three seeds
     text = as_markdown(results)
     assert "share of the oracle" in text
     assert "| `sac` | 0.70 [" in text

@@ -18,9 +18,9 @@ def market_settings(pooling: Pooling = "partial", over: int = 245_760) -> IMPALA
         critic=HeadConfig(hidden=(64,), output_gain=1.0, pooling=pooling),
         actors=1,
         in_processes=False,
-        rollout_steps=32,
+        rollout_steps=64,
         minibatch=512,
-        # Rollouts are an update old: short ones are less so, and clipped passes use them up.
+        # As PPO's: without the clip, passes over rollouts that are an update old narrow the policy.
         n_epochs=4,
         clip=0.2,
         discount=0.9,
@@ -33,7 +33,7 @@ def market_settings(pooling: Pooling = "partial", over: int = 245_760) -> IMPALA
 
 
 def _measured(pooling: Pooling) -> MeasuredSettings:
-    n_envs, updates = 32, 240  # as many steps as PPO's 120 updates
+    n_envs, updates = 32, 120
     over = updates * n_envs * market_settings().rollout_steps
     return MeasuredSettings(market_settings(pooling, over), n_envs, updates)
 
