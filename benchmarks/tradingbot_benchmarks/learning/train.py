@@ -34,7 +34,7 @@ from tradingbot_benchmarks.learning.ppo.reference import PPOSetting, measure_spe
 from tradingbot_benchmarks.learning.sac.quality import CONFIG, Judge, sac_vs_sb3_to_quality
 from tradingbot_benchmarks.learning.sac.speed import sac_vs_sb3, window_table
 from tradingbot_benchmarks.learning.stages import STAGES
-from tradingbot_benchmarks.learning.vtrace import vtrace_vs_ppo
+from tradingbot_benchmarks.learning.vtrace import SEEDS, vtrace_vs_ppo
 from tradingbot_benchmarks.record import BenchRecord
 from tradingbot_benchmarks.simulator.bench import absent, beyond, within
 
@@ -247,7 +247,8 @@ def es_to_share(scale: TrainScale) -> BenchRecord:
 def vtrace_to_quality(scale: TrainScale) -> BenchRecord:
     """See `vtrace.py`."""
     n_agents, limit_s = min(scale.quality_agents, 16), scale.quality_limit_s
-    return vtrace_vs_ppo(n_agents, limit_s, compiled=scale.compiled)
+    seeds = SEEDS if scale.quality_agents >= FULL.quality_agents else SEEDS[:1]
+    return vtrace_vs_ppo(n_agents, limit_s, compiled=scale.compiled, seeds=seeds)
 
 
 def ppo_whole(scale: TrainScale) -> BenchRecord:
