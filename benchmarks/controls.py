@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -159,7 +160,8 @@ def _row(control: Control, results: Mapping[str, Mapping[str, str]]) -> str:
     told = "<br>".join(shown) or f"none: {control.open}"
     if control.tests and control.open:
         told += f"<br>not held: {control.open}"
-    cells = (control.code, control.fault, control.expected, told, last_pass(control, results))
+    fault, expected = (escape(each, quote=False) for each in (control.fault, control.expected))
+    cells = (control.code, fault, expected, told, last_pass(control, results))
     return "| " + " | ".join(each.replace("|", "\\|") for each in cells) + " |"
 
 

@@ -43,8 +43,8 @@ def guard(
             notice, (life, _) = watched.look(now), watched.life(now)
             if notice is not None:
                 _tell(workspace, dispatcher, notice)
-            is_over = follows and life in (AlerterLife.DEAD, AlerterLife.STOPPED)
-            if once or is_over or stop():
+            has_ended = life is AlerterLife.STOPPED or watched.told_at is not None
+            if once or (follows and has_ended) or stop():
                 return life
             waiting.wait(settings.interval_s)
     finally:

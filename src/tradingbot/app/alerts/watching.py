@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from importlib.util import find_spec
@@ -17,7 +17,6 @@ from tradingbot.app.signals import StopRequest
 from tradingbot.monitoring.alerts.channels.opening import ChannelSurroundings, open_channels
 from tradingbot.monitoring.alerts.delivery import Dispatcher
 from tradingbot.monitoring.alerts.metric import MetricSample
-from tradingbot.monitoring.alerts.notice import AlertNotice
 from tradingbot.monitoring.alerts.schema import FOLDER
 from tradingbot.monitoring.alerts.settings import AlertSettings
 from tradingbot.monitoring.alerts.sources.disk import DiskSource
@@ -105,13 +104,9 @@ class GuardProcess:
             self._process.wait()
 
 
-def watch(
-    watcher: AlertWatcher,
-    stop: StopRequest,
-    told: Callable[[Sequence[AlertNotice]], None] = lambda _: None,
-) -> None:
+def watch(watcher: AlertWatcher, stop: StopRequest) -> None:
     """Look again and again until a signal; deliveries are written as they come."""
     waiting = threading.Event()
     while not stop():
-        told(watcher.look(now_utc()))
+        watcher.look(now_utc())
         waiting.wait(watcher.settings.interval_s)

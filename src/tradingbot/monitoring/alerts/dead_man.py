@@ -9,7 +9,7 @@ from enum import StrEnum
 from tradingbot.domain.errors import StorageError
 from tradingbot.domain.events.session import AlertLevel
 from tradingbot.monitoring.alerts.notice import AlertNotice, NoticeKind
-from tradingbot.monitoring.alerts.reading import AlertReader, Heartbeat
+from tradingbot.monitoring.alerts.reading import LEAST_LATE_S, AlertReader, Heartbeat
 from tradingbot.monitoring.alerts.rule import COOLDOWN_S
 
 
@@ -35,6 +35,7 @@ class DeadMan:
     reader: AlertReader
     told_at: datetime | None = None
     """When it was told last that the alerter is dead; None while it lives."""
+    looked_at: datetime | None = None
 
     def life(self, now: datetime) -> tuple[AlerterLife, Heartbeat | None]:
         """Say what the heartbeat says; a database that cannot be read is a dead alerter."""
@@ -49,9 +50,16 @@ class DeadMan:
         return (AlerterLife.DEAD if heartbeat.is_late(now) else AlerterLife.ALIVE), heartbeat
 
     def look(self, now: datetime) -> AlertNotice | None:
-        """Return what must be told now: that it died (again after a cooldown), or lives again."""
+        """Return what must be told now: that it died (again after a cooldown), or lives again.
+
+        Who slept itself since its last look, as both do with their machine, looks once more first.
+        """
+        slept_s = 0.0 if self.looked_at is None else (now - self.looked_at).total_seconds()
+        self.looked_at = now
         life, heartbeat = self.life(now)
         if life is AlerterLife.DEAD:
+            if slept_s > LEAST_LATE_S and self.told_at is None:
+                return None
             if self.told_at is not None and now - self.told_at < timedelta(seconds=COOLDOWN_S):
                 return None
             self.told_at = now

@@ -162,6 +162,24 @@ def test_u08_heartbeat_that_ends_is_told_once_and_its_return_too(tmp_path: Path)
     assert dead_man.life(AT + timedelta(seconds=900))[0] is AlerterLife.STOPPED
 
 
+def test_u08_guard_that_slept_with_its_machine_looks_twice_before_it_tells(tmp_path: Path) -> None:
+    dead_man = DeadMan(AlertReader(tmp_path))
+    with AlertStore(tmp_path) as store:
+        store.beat(WATCHER, AT, process=7, interval_s=1.0)
+        assert dead_man.look(AT) is None
+        slept = AT + timedelta(hours=8)
+        assert dead_man.look(slept) is None
+
+        store.beat(WATCHER, slept, process=7, interval_s=1.0)
+        assert dead_man.look(slept + timedelta(seconds=1)) is None
+        slept += timedelta(hours=8)
+        assert dead_man.look(slept) is None
+        told = dead_man.look(slept + timedelta(seconds=1))
+
+    assert told is not None
+    assert told.kind is NoticeKind.DEAD_MAN
+
+
 def test_u08_database_that_cannot_be_read_is_a_dead_alerter(tmp_path: Path) -> None:
     path = AlertReader(tmp_path).path
     path.parent.mkdir()
