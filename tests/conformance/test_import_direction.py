@@ -19,7 +19,15 @@ _ROOT = frozenset({"facade", "plugins", "agents"})  # what `import tradingbot as
 _DATA = ("domain", "data", "configuration", "features")
 _MEASURES = tuple(
     f"evaluation/{each}"
-    for each in (*("backtest", "metrics", "statistics", "oracle", "performance", "dossier"),)
+    for each in (
+        "backtest",
+        "allocation",
+        "metrics",
+        "statistics",
+        "oracle",
+        "performance",
+        "dossier",
+    )
 )
 ALLOWED: dict[str, frozenset[str] | None] = {
     "domain": frozenset(),
@@ -51,6 +59,8 @@ ALLOWED: dict[str, frozenset[str] | None] = {
     "evaluation/backtest": frozenset(
         {*_TENSORS, *_DATA, "envs", "agents", "evaluation/metrics", "evaluation/oracle"}
     ),
+    # Rules that divide capital are played by the backtester of portfolios.
+    "evaluation/allocation": frozenset({*_TENSORS, "data", "envs", "evaluation/backtest"}),
     "evaluation/performance": frozenset(
         {"domain", "data", "learning", "evaluation/backtest", "evaluation/metrics"}
         | {"evaluation/statistics"}

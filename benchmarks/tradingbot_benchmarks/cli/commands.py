@@ -16,6 +16,7 @@ from tradingbot.learning.catalogue import known_learners, learner_spec
 from tradingbot_benchmarks.cli import cluster as bench_cluster
 from tradingbot_benchmarks.cli import dashboard as bench_dashboard
 from tradingbot_benchmarks.cli import evaluate as bench_evaluate
+from tradingbot_benchmarks.cli import portfolio as bench_portfolio
 from tradingbot_benchmarks.cli import serve as bench_serve
 from tradingbot_benchmarks.cli import supervised as bench_supervised
 from tradingbot_benchmarks.cli.table import print_records, show_figure, tell_if_busy
@@ -30,6 +31,7 @@ _MEASURED = tuple(name for name in known_learners() if learner_spec(name).measur
 app = typer.Typer(help="Measure speed and memory; results are checked for equality first.")
 app.add_typer(bench_supervised.app)
 app.add_typer(bench_evaluate.app)
+app.add_typer(bench_portfolio.app)
 app.add_typer(bench_serve.app)
 app.add_typer(bench_dashboard.app)
 app.add_typer(bench_cluster.app)

@@ -10,8 +10,10 @@ from tradingbot.agents.baselines.market_rules import flat
 from tradingbot.data.splits import IndexRange
 from tradingbot.envs.population.layout import action_spec
 from tradingbot.envs.portfolio.task import PortfolioTask
+from tradingbot.evaluation.allocation.schedule import backtest_allocations
 from tradingbot.evaluation.backtest import Backtest, PolicyUnderTest, backtest, ready_bars
 from tradingbot.evaluation.backtest.attribution import attribute_backtest
+from tradingbot.evaluation.backtest.portfolios import backtest_portfolio, pool_accounts
 from tradingbot.evaluation.performance.measure import (
     PlayedPolicy,
     action_histograms,
@@ -37,7 +39,6 @@ from tradingbot.training.opponents import (
     oracle_under_test,
     span_of,
 )
-from tradingbot.training.portfolio_backtest import backtest_portfolio, pool_accounts
 from tradingbot.training.result_file import TrainResult
 from tradingbot.training.run_policy import LearnerPolicy
 from tradingbot.training.setup import TrainingSetup
@@ -104,7 +105,7 @@ def backtest_agents(
     task = setup.learner.task
     if isinstance(task, PortfolioTask):
         over = task.backtest(bars.start, bars.stop - 1)
-        return backtest_portfolio(over, act, bars_per_year=data.bars_per_year)
+        return backtest_portfolio(over, act, bars_per_year=data.bars_per_year, name=AGENTS)
     policy = LearnerPolicy(task, act)
     return backtest(data.world, setup.env, policy, name=AGENTS, **span_of(data, bars))
 
@@ -155,13 +156,15 @@ def _judge(
     others = backtest_opponents(data, env, bars, [holding(), *oracle, PolicyUnderTest(FLAT, flat)])
     index = backtest_index(data, env, bars)
     agents = backtest_agents(setup, data, bars, selected.act)
+    allocated: tuple[Backtest, ...] = ()
     if isinstance(task, PortfolioTask):
         others, index = tuple(map(pool_accounts, others)), [*map(pool_accounts, index)]
+        allocated = backtest_allocations(task, bars, bars_per_year=data.bars_per_year)
     played = [
         PlayedPolicy("agents", agents),
         PlayedPolicy("baseline", others[0]),
         *(PlayedPolicy("oracle", each) for each in others[1:-1]),
-        *(PlayedPolicy("baseline", each) for each in (*index, others[-1])),
+        *(PlayedPolicy("baseline", each) for each in (*index, others[-1], *allocated)),
     ]
     action = action_spec(env.rules)
     histograms = action_histograms(agents, action)

@@ -135,6 +135,8 @@ def attainable(at_open: Tensor, wanted: Tensor, movable: Tensor) -> Tensor:
     What cannot move (B, N) stays. What was meant to join it waits in cash; where it keeps more than
     was wanted, cash gives way first, then the other sleeves in proportion.
     """
+    if _on_host(movable) and bool(movable.all()):
+        return wanted  # what the rest comes to, and nearly every bar
     sleeves = torch.where(movable, wanted[:, :-1], at_open[:, :-1])
     fixed = torch.where(movable, 0.0, sleeves).sum(-1, keepdim=True)
     asked = torch.where(movable, sleeves, 0.0).sum(-1, keepdim=True)
@@ -143,6 +145,11 @@ def attainable(at_open: Tensor, wanted: Tensor, movable: Tensor) -> Tensor:
     sleeves = torch.where(movable, sleeves * scale, sleeves)
     stays = torch.where(movable.all(-1, keepdim=True), wanted[:, -1:], 1.0 - sleeves.sum(-1, True))
     return torch.cat([sleeves, stays], dim=-1)
+
+
+def _on_host(mask: Tensor) -> bool:
+    """Whether a question costs nothing: on the CPU, where it may save work."""
+    return mask.device.type == "cpu"
 
 
 def _gated(

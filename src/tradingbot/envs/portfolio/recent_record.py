@@ -21,13 +21,13 @@ def recent_record(value: FloatArray) -> NDArray[np.float32]:
 
     Mean return of the last 24 and 168 bars in its standard errors; deviation of the returns of 168
     bars in percent; their correlation with the mean of the other sleeves; fall from the highest
-    value. Bars before the first count as without a return; all lie in [−5, 5].
+    value of 168 bars. Bars before the first count as without a return; all lie in [−5, 5].
 
     Args:
         value: (T, N) what sleeves are worth at the closes; above 0.
     """
     returns = np.zeros_like(value)
-    safe = np.maximum(value, _LEAST_DEVIATION)
+    safe = np.maximum(value, np.finfo(np.float64).tiny)
     returns[1:] = safe[1:] / safe[:-1] - 1.0
     deviation = np.sqrt(
         np.maximum(_mean(returns**2, LONG_BARS) - _mean(returns, LONG_BARS) ** 2, 0)
@@ -37,7 +37,7 @@ def recent_record(value: FloatArray) -> NDArray[np.float32]:
         np.sqrt(bars) * _mean(returns, bars) / known * (deviation > _LEAST_DEVIATION)
         for bars in (SHORT_BARS, LONG_BARS)
     ]
-    fall = 1.0 - safe / np.maximum.accumulate(safe, axis=0)
+    fall = 1.0 - safe / _highest(safe, LONG_BARS)
     parts = (*momentum, _PERCENT * deviation, correlation_with_others(returns), fall)
     bounded: FloatArray = np.clip(np.stack(parts, axis=-1), -_BOUND, _BOUND)
     return bounded.astype(np.float32)
@@ -58,6 +58,17 @@ def correlation_with_others(returns: FloatArray) -> FloatArray:
     product = spread[0] * spread[1]
     known = product > _LEAST_DEVIATION**2
     return np.where(known, shared / np.where(known, product, 1.0), 0.0)
+
+
+def _highest(values: FloatArray, bars: int) -> FloatArray:
+    """Return the highest (T, N) of the last so many bars, by windows of twice the length each."""
+    best, width = values, 1
+    while width < bars:
+        step = min(width, bars - width)
+        wider = best.copy()
+        wider[step:] = np.maximum(best[step:], best[:-step])
+        best, width = wider, width + step
+    return best
 
 
 def _mean(values: FloatArray, bars: int) -> FloatArray:

@@ -112,14 +112,14 @@ class PortfolioTask:
         task._starts = self._starts_in(first_bar, last_bar)
         return task
 
-    def backtest(self, first_bar: int, last_bar: int) -> PortfolioTask:
-        """Return the backtest of some bars: one portfolio, one episode, which nothing follows."""
+    def backtest(self, first_bar: int, last_bar: int, n_envs: int = 1) -> PortfolioTask:
+        """Return the backtest of some bars: so many portfolios, one episode, nothing follows."""
         self._require_bars(first_bar, last_bar)
         episode = replace(self.terms.rules.episode, episode_bars=last_bar - first_bar)
         task = copy.copy(self)
-        task.resets, task.n_envs = False, 1
+        task.resets, task.n_envs = False, n_envs
         task.terms = replace(self.terms, rules=replace(self.terms.rules, episode=episode))
-        task._starts = self._starts_of(np.array([first_bar]), 1)
+        task._starts = self._starts_of(np.array([first_bar]), n_envs)
         return task
 
     def seeded(self, seed: int) -> PortfolioTask:
@@ -201,18 +201,20 @@ class PortfolioTask:
         numbers = _read(after)[1]
         lost = numbers.value <= self._least_value
         over = (numbers.steps >= self.episode_bars) & ~lost
-        state = after
-        if self.resets:
-            ended, fresh = lost | over, self._opened(numbers.episode + 1.0)
-            pairs = zip(fresh, after, strict=True)
+        seen = self.observe(after)
+        state, observation = after, seen
+        ended = lost | over
+        if self.resets and (ended.is_cuda or bool(ended.any())):
+            pairs = zip(self._opened(numbers.episode + 1.0), after, strict=True)
             state = tuple(torch.where(ended, new, old) for new, old in pairs)
+            observation = self.observe(state)
         terms = self._reward_terms(made)
         traded = made.turnover.detach() > 0.0
         return TaskStep(
             state=state,
-            observation=self.observe(state),
-            final_row=numbers.bar.long()[None],
-            final_private=self._private(after),
+            observation=observation,
+            final_row=seen.row,
+            final_private=seen.private,
             final_return=(numbers.value - 1.0)[None],
             reward=terms.sum(0),
             terms=terms.detach(),
@@ -221,7 +223,7 @@ class PortfolioTask:
             executed=traded.long()[None],
             traded=traded[None],
             episode=_read(before)[1].episode.long()[None],
-            turnover=made.turnover.detach().float().masked_fill(lost | over, -1.0)[None],
+            turnover=made.turnover.detach().float().masked_fill(ended, -1.0)[None],
         )
 
     def _reward_terms(self, made: Rebalanced) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass, replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -19,6 +19,7 @@ from tradingbot.domain.checks import CheckedFields, bounded
 from tradingbot.domain.errors import ConfigError
 from tradingbot.envs.batch.observation import rows_of
 from tradingbot.envs.config import EnvConfig
+from tradingbot.envs.portfolio.book import SleeveBook
 from tradingbot.envs.starting import first_ready_bar
 from tradingbot.envs.world import World
 from tradingbot.evaluation.backtest.lanes import Group, Lanes
@@ -150,15 +151,7 @@ def as_one_episode(config: EnvConfig, n_bars: int) -> EnvConfig:
     return replace(config, rules=replace(config.rules, episode=episode))
 
 
-class Labelled(Protocol):
-    """What says in words which data it is of."""
-
-    @property
-    def label(self) -> str:
-        """Data and seed."""
-
-
-def period_label(world: Labelled, closed_at: NDArray[np.int64]) -> str:
+def period_label(world: World | SleeveBook, closed_at: NDArray[np.int64]) -> str:
     """Say which data and days figures are of."""
     first, last = closed_at[[0, -1]].astype("datetime64[us]").astype("datetime64[D]")
     return f"{world.label}, {first} … {last}"

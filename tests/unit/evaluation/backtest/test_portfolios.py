@@ -17,10 +17,10 @@ from tradingbot.envs.portfolio.sleeves import write_book
 from tradingbot.envs.portfolio.task import PortfolioTask, PortfolioTerms
 from tradingbot.evaluation.backtest import Backtest, backtest, baseline, sleeve_config
 from tradingbot.evaluation.backtest.backtests import as_one_episode
+from tradingbot.evaluation.backtest.portfolios import backtest_portfolio, pool_accounts
 from tradingbot.evaluation.backtest.result import AccountTotals
 from tradingbot.evaluation.metrics.attribution import Exposure
 from tradingbot.learning.task import Observation
-from tradingbot.training.portfolio_backtest import backtest_portfolio, pool_accounts
 from tradingbot.training.sleeve_book import sleeve_rule, trade_sleeves
 
 FIRST, LAST, SWITCH = 250, 280, 15
@@ -43,7 +43,7 @@ def portfolio_by(rule: str, *sleeves: int) -> Backtest:
     def act(seen: Observation) -> Tensor:
         return torch.eye(world.n_symbols + 1, dtype=torch.float64)[next(bar)].view(1, 1, -1)
 
-    return backtest_portfolio(task, act, bars_per_year=1_764.0)
+    return backtest_portfolio(task, act, bars_per_year=1_764.0, name="master")
 
 
 @pytest.mark.parametrize("rule", ["buy_and_hold", "sma_cross:fast=3,slow=9"])

@@ -1,0 +1,1 @@
+"""Portfolios of many sleeves: how fast they are played, and what masters learn."""

@@ -1,0 +1,149 @@
+"""What a master learns where the best allocation is known: its share of the oracle's gain.
+
+Sleeves are synthetic. The master learns on the first two thirds of the bars by the direct gradient
+and is measured on bars after them, beside the oracle and equal weight, with the same costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from tradingbot.data.splits import IndexRange
+from tradingbot.envs.portfolio.sleeve_market import SleeveMarket, SleeveMarketKind, plant_sleeves
+from tradingbot.envs.portfolio.task import PortfolioTask, PortfolioTerms
+from tradingbot.evaluation.allocation.known_answers import (
+    AllocationWorth,
+    measure_allocations,
+    oracle_share,
+)
+from tradingbot.learning.direct.config import DirectConfig
+from tradingbot.learning.direct.learner import Direct
+from tradingbot.learning.schedules import Schedule
+from tradingbot.market.params import AccountRules, EpisodeRules, SimulatorParams
+from tradingbot.networks.head_config import HeadConfig
+from tradingbot.networks.view import TableView
+from tradingbot.risk.limits import RiskLimits
+from tradingbot_benchmarks.record import BenchRecord
+
+Progress = Callable[[int, int, str], None]
+MASTER = "master"
+GOAL_FRAC = 0.9
+"""Share of the oracle's gain that a master must have."""
+WITH_GAIN: tuple[SleeveMarketKind, ...] = ("steady", "changing", "dying")
+WITHOUT_GAIN: SleeveMarketKind = "worthless"
+_TOLD_UPDATES = 20
+
+
+@dataclass(frozen=True)
+class MasterMeasurement:
+    """How masters are trained and measured on planted sleeves."""
+
+    n_sleeves: int = 6
+    n_bars: int = 36_000
+    best_sharpe: float = 0.2
+    worst_sharpe: float = -0.1
+    confidence_noise: float = 0.05
+    risk_aversion: float = 40.0
+    """Correlation counts: log growth alone would put all into the best sleeve."""
+    updates: int = 600
+    n_envs: int = 256
+    chunk_bars: int = 4
+    """What capital moves earns at once; costs of moving back show within a few bars."""
+    measured_bars: int = 3_000
+    seeds: tuple[int, ...] = (1, 2, 3)
+    kinds: tuple[SleeveMarketKind, ...] = field(default=(*WITH_GAIN, WITHOUT_GAIN))
+
+    @property
+    def learner(self) -> DirectConfig:
+        """Settings of the direct gradient."""
+        steps = self.updates * self.chunk_bars * self.n_envs
+        return DirectConfig(
+            actor=HeadConfig(hidden=(16,), pooling="pooled"),
+            objective="reward",
+            chunk_bars=self.chunk_bars,
+            learning_rate=Schedule("cosine", 2e-2, 0.0, over=steps),
+            weight_decay=2e-6,  # the reward is in units of one, its gradient some 1e-3
+            squash_gain=1.0,  # more, and a sleeve that is left early is not looked at again
+            act_levels=0,
+        )
+
+    def market(self, kind: SleeveMarketKind) -> SleeveMarket:
+        """Return the sleeves of a kind."""
+        return SleeveMarket(
+            kind=kind,
+            n_sleeves=self.n_sleeves,
+            n_bars=self.n_bars,
+            best_sharpe=self.best_sharpe,
+            worst_sharpe=self.worst_sharpe,
+            confidence_noise=self.confidence_noise,
+        )
+
+
+def measure_master(
+    size: MasterMeasurement, kind: SleeveMarketKind, seed: int, progress: Progress
+) -> dict[str, AllocationWorth]:
+    """Plant sleeves, train a master on two thirds of the bars, measure it on those after."""
+    market = size.market(kind)
+    planted = plant_sleeves(market, seed)
+    rules = SimulatorParams(
+        account=AccountRules(portfolio_loss_frac=1.0),
+        limits=RiskLimits(max_position_frac=1.0),
+        episode=EpisodeRules(episode_bars=128, window_bars=1),
+    )
+    terms = PortfolioTerms(rules, risk_aversion=size.risk_aversion)
+    whole = PortfolioTask(planted.book, terms, n_envs=size.n_envs, seed=seed)
+    first = 2 * market.n_bars // 3
+    if planted.dies_at:  # a death must be among what is measured
+        first = max(first, planted.dies_at[-1][0] - size.measured_bars // 2)
+    task = whole.during(0, 2 * market.n_bars // 3 - 1)
+    learner = Direct(task, TableView(task.table), size.learner, seed=seed)
+    for update in range(size.updates):
+        learner.update()
+        if (update + 1) % _TOLD_UPDATES == 0:
+            progress(update + 1, size.updates, f"{kind} sleeves, seed {seed}")
+    last = min(first + size.measured_bars, market.n_bars - 1)
+    return measure_allocations(planted, whole, IndexRange(first, last + 1), {MASTER: learner.act})
+
+
+def measure_masters(size: MasterMeasurement, progress: Progress) -> list[BenchRecord]:
+    """Measure every kind with every seed; the least share counts."""
+    found = {
+        kind: [measure_master(size, kind, seed, progress) for seed in size.seeds]
+        for kind in size.kinds
+    }
+    records, shares = [], []
+    for kind in (each for each in size.kinds if each in WITH_GAIN):
+        own = [oracle_share(worth, MASTER) for worth in found[kind]]
+        shares += own
+        records.append(_share_record(f"master_{kind}", own, found[kind], size))
+    if WITHOUT_GAIN in found:
+        cash = [worth[MASTER].cash_frac for worth in found[WITHOUT_GAIN]]
+        note = f"synthetic; share of cash where no sleeve earns, least of seeds {size.seeds}"
+        records.append(BenchRecord("master_worthless_cash", min(cash), "fraction", note=note))
+    if shares:
+        note = (
+            f"synthetic sleeves; least of {len(shares)} (kinds × seeds {size.seeds}), mean "
+            f"{sum(shares) / len(shares):.3f}; expected utility after training, costs alpaca"
+        )
+        least = min(shares)
+        goal = (GOAL_FRAC, "goal", least / GOAL_FRAC)
+        records.insert(0, BenchRecord("master_oracle_share", least, "fraction", *goal, note))
+    return records
+
+
+def _share_record(
+    name: str,
+    shares: Sequence[float],
+    worths: Sequence[dict[str, AllocationWorth]],
+    size: MasterMeasurement,
+) -> BenchRecord:
+    largest = max(worth[MASTER].largest_frac for worth in worths)
+    best = max(worth["oracle"].largest_frac for worth in worths)
+    each = ", ".join(f"{share:.3f}" for share in shares)
+    note = (
+        f"synthetic; by seed {each}; mean share of the largest sleeve {largest:.2f} "
+        f"(oracle {best:.2f}), {size.n_sleeves} sleeves, risk aversion {size.risk_aversion:g}"
+    )
+    mean = sum(shares) / len(shares)
+    return BenchRecord(name, mean, "fraction", GOAL_FRAC, "goal", mean / GOAL_FRAC, note)
