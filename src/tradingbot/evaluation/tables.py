@@ -20,6 +20,7 @@ from tradingbot.evaluation.dossier.codec import to_plain
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.gates.result import Memo
 from tradingbot.evaluation.performance.record import PartPerformance
+from tradingbot.evaluation.performance.tear_sheet.record import TearSheet
 from tradingbot.evaluation.statistics.interval import Interval
 
 Row = dict[str, Any]
@@ -58,7 +59,22 @@ def tables_of(dossier: Dossier, memo: Memo) -> Mapping[str, Sequence[Row]]:
         "equity": [row for part in dossier.parts for row in _worths(part)],
         "windows": flat_rows(walk.windows if walk else ()),
         **{name: flat_rows(analysis.rows if analysis else ()) for name, analysis in found.items()},
+        **_of_tear_sheet(dossier.tear_sheet),
         "gates": flat_rows(memo.gates),
+    }
+
+
+def _of_tear_sheet(sheet: TearSheet | None) -> dict[str, list[Row]]:
+    """Return what became of the agents on the test part; the trades are those that are listed."""
+    if sheet is None:
+        return {}
+    return {
+        "months": flat_rows(sheet.months),
+        "drawdowns": flat_rows(sheet.drawdowns),
+        "hours": flat_rows(sheet.clock.hours),
+        "weekdays": flat_rows(sheet.clock.weekdays),
+        "trades": flat_rows(sheet.trades.rows),
+        "symbols": flat_rows(sheet.symbols),
     }
 
 

@@ -28,7 +28,7 @@ def test_tables_hold_the_dossier_and_every_table(tmp_path: Path) -> None:
 
     names = (
         "policies agents equity windows regimes stress sensitivity seeds ablation rewards placebos "
-        "gates"
+        "gates months drawdowns hours weekdays trades symbols"
     )
     assert {path.name for path in written} == {
         "dossier.json",

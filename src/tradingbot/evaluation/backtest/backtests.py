@@ -27,6 +27,7 @@ from tradingbot.evaluation.backtest.result import AccountTotals, Backtest, trade
 from tradingbot.evaluation.backtest.simulation import simulate
 from tradingbot.evaluation.backtest.simulation_record import COLUMNS, SimulationRecord
 from tradingbot.evaluation.backtest.terms import require_period
+from tradingbot.evaluation.backtest.world_tables import known_closes
 from tradingbot.evaluation.metrics.attribution import Exposure
 from tradingbot.market.bars import TensorMarket, tensor_market
 from tradingbot.market.costs import CostProfile, CostRates
@@ -195,10 +196,10 @@ def _results(
     last_mark = record.column("mark")[-1]
     first_close = world.prices[:, np.searchsorted(world.closed_at, closed_at[0]), 3]
     trades = trades_of(record.fills(), last_mark, closed_at, n_symbols=n_symbols)
+    closes = known_closes(world, closed_at)
     for index, under_test in enumerate(policies):
         mine = trades.select(trades.policy == index)
         own = record.lanes(slice(index * n_symbols, (index + 1) * n_symbols))
-        marks = own.column("mark")
         yield Backtest(
             policy=under_test.name,
             label=period_label(world, closed_at),
@@ -220,7 +221,7 @@ def _results(
                 own.realised_ccy.copy(),
                 *(own.column(name)[-1].copy() for name in ("commission", "slippage", "turnover")),
             ),
-            close=np.concatenate([first_close[None], np.where(marks > 0.0, marks, np.nan)]),
+            close=closes,
         )
 
 

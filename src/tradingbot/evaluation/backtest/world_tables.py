@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tradingbot.agents.baselines.price_rules import carry_forward
 from tradingbot.agents.strategies.view import BAR_NAMES, FloatArray, TableKind
@@ -95,3 +96,19 @@ class WorldTables:
     @cached_property
     def _shown(self) -> World:
         return self._scaled() if self._scaled is not None else self._world
+
+
+def known_closes(world: World, closed_at: NDArray[np.int64]) -> FloatArray:
+    """Return the last close (S + 1, N) of every symbol that was known at some closes of a world.
+
+    Args:
+        world: With bars before the first of these, which count.
+        closed_at: (S + 1,) closes of neighbouring bars.
+
+    Returns:
+        NaN before the first bar of a symbol.
+    """
+    first = int(np.searchsorted(world.closed_at, closed_at[0]))
+    stop = first + len(closed_at)
+    seen = np.where(world.present[:, :stop], world.prices[:, :stop, 3], np.nan)
+    return carry_forward(seen)[:, first:].T

@@ -34,8 +34,10 @@ _SOURCES = (
     *("learning", "envs", "agents", "plugins", "supervised", "runs", "training", "evaluation"),
 )
 """Folders of the package."""
-_NOT_MEASURED_BY = ("evaluation/report", "evaluation/figures", "evaluation/gates")
-"""What shows or judges analyses changes none of them."""
+_NOT_MEASURED_BY = (
+    *("evaluation/report", "evaluation/figures", "evaluation/gates", "evaluation/comparison"),
+)
+"""What shows, judges or compares analyses changes none of them."""
 _PACKAGES = ("numpy", "torch", "polars", "exchange_calendars", "skfolio")
 """What figures are computed with; another version may round, draw or divide otherwise."""
 _MODEL_PACKAGES = ("lightgbm",)

@@ -307,6 +307,25 @@ def test_result_says_what_it_is_of() -> None:
     assert played.action.shape == played.position_frac.shape == (LAST - FIRST, 3)
 
 
+def test_closes_are_the_last_ones_known_and_none_before_a_symbol_is_there() -> None:
+    world = small_world()
+    present = world.present.copy()
+    present[0, : FIRST + 5] = False
+    present[1, FIRST + 7 : FIRST + 9] = False
+    prices = np.where(present[..., None], world.prices, np.nan)
+    late = replace(world, present=present, prices=prices, usable=world.usable & present)
+
+    close = backtest(
+        late, WHOLE_BARS, flat, name="it", bars_per_year=BARS_PER_YEAR, bars=BARS
+    ).close
+
+    assert close is not None
+    assert close.shape == (LAST - FIRST + 1, world.n_symbols)
+    assert np.isnan(close[:5, 0]).all()
+    np.testing.assert_array_equal(close[5:, 0], world.prices[0, FIRST + 5 : LAST + 1, 3])
+    assert close[8, 1] == close[7, 1] == world.prices[1, FIRST + 6, 3]
+
+
 def test_exposure_times_returns_is_what_a_free_account_earned() -> None:
     """Gap at what was held before the open, the rest at what was held from then on."""
     played = played_by(RandomTargets(3), FREE)

@@ -38,12 +38,14 @@ NOT_SOURCES = {
     "evaluation/report": "shows",
     "evaluation/figures": "shows",
     "evaluation/gates": "judges",
+    "evaluation/comparison": "compares",
     "executors": "carries out",
     "facade": "calls",
+    "runtime": "trades; the façade reads its journals",
 }
 NOT_COMPUTING = {
     *("typer", "rich", "pydantic", "pydantic_core", "yaml", "gymnasium", "jinja2", "matplotlib"),
-    "pyarrow",
+    *("pyarrow", "sqlalchemy", "alembic"),
 }
 RECORD = Interval(1.0, float("nan"), float("inf"))
 
