@@ -28,6 +28,8 @@ from tradingbot.domain.errors import ConfigError
 from tradingbot.evaluation.pipeline.config import EvaluateConfig
 from tradingbot.learning.catalogue import known_learners
 from tradingbot.learning.schedules import Schedule, constant
+from tradingbot.monitoring.alerts.rule import AlertRule, EscalationStep
+from tradingbot.monitoring.alerts.settings import AlertSettings, ChannelSettings
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.config_files import load_train_config, override_config
 
@@ -38,7 +40,7 @@ _WORDS = {bool: "true or false", int: "whole number", float: "number", str: "tex
 _SIGNS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
 
 _INTRODUCTION = f"""\
-# Settings of training and evaluation
+# Settings of training, evaluation and alerts
 
 <!-- Generated from the configuration classes. Do not edit; run: {REGENERATE} -->
 
@@ -47,6 +49,10 @@ Every key that `tradingbot train` and `tradingbot evaluate` read, from a preset,
 [configuration](configuration.md). Units are in the names: `_frac` fractions of one, `_bps` basis
 points, `_bars` bars, `_ccy` account currency; shares and rates without a unit are of one. Ranges
 are the rules that are checked when a configuration is read.
+"""
+_OF_ALERTS = """\
+What `tradingbot alerts` reads, from `alerts.yaml` of the workspace or `--rules FILE`
+([how to](../how_to/alerts.md)); channels and rules have names of one's own.
 """
 
 
@@ -78,11 +84,26 @@ def evaluation_settings() -> list[Setting]:
     return [*_of_dataclass(EvaluateConfig(), "")]
 
 
+def alert_settings() -> list[Setting]:
+    """Return every setting of alerts, of one channel and of one rule."""
+    own = [
+        row for row in _of_dataclass(AlertSettings(), "") if row.key not in ("rules", "channels")
+    ]
+    channel = _of_dataclass(ChannelSettings("console"), "channels.NAME.")
+    rule = _of_dataclass(AlertRule("drawdown_frac", max=0.2), "rules.NAME.")
+    step = _of_dataclass(EscalationStep(), "rules.NAME.escalation[].")
+    needed = {"channels.NAME.kind", "rules.NAME.metric", "rules.NAME.max"}
+    rows = [*own, *channel, *rule, *step]
+    empty = [row.key in needed or not row.default for row in rows]
+    return [row._replace(default="none") if e else row for row, e in zip(rows, empty, strict=True)]
+
+
 def render_page() -> str:
     """Write the whole page."""
     parts = [_INTRODUCTION]
     for title, rows in (("Training", training_settings()), ("Evaluation", evaluation_settings())):
         parts += [f"## {title}\n", *_table(rows)]
+    parts += ["## Alerts\n", _OF_ALERTS, *_table(alert_settings())]
     schedule = _of_dataclass(constant(0.0), "")
     parts += ["## Schedule\n", "A number that changes during training.\n", *_table([*schedule])]
     return "\n".join(parts)
@@ -276,7 +297,7 @@ def test_page_is_current() -> None:
 
 
 def test_every_setting_has_a_meaning() -> None:
-    rows = training_settings() + evaluation_settings()
+    rows = training_settings() + evaluation_settings() + alert_settings()
 
     assert len(rows) > 200
     assert [row.key for row in rows if not row.meaning] == []
@@ -306,7 +327,7 @@ CHECKED_ELSEWHERE = ("seed", "seeds.count", "placebos.draws", "splits.")
 
 def test_every_number_says_its_range() -> None:
     """C03: a number without bounds takes -1, NaN and infinity."""
-    rows = [*training_settings(), *evaluation_settings()]
+    rows = [*training_settings(), *evaluation_settings(), *alert_settings()]
     numbers = [row for row in rows if row.type in ("number", "whole number")]
 
     assert len(numbers) > 150

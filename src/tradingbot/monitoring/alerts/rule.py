@@ -32,7 +32,7 @@ class AlertRule:
     """When something needs attention."""
 
     metric: str
-    """One of `METRICS`."""
+    """What is measured, e.g. `drawdown_frac`."""
     words: str = ""
     """What it means and what to do first, in one line."""
     min: float | None = None
@@ -42,6 +42,7 @@ class AlertRule:
     for_s: float = bounded(0.0, "[0, inf)")
     """Seconds for which it must be breached without a pause."""
     severity: AlertLevel = AlertLevel.CRITICAL
+    """How much it matters: which channels are told."""
     cooldown_s: float = bounded(COOLDOWN_S, "[0, inf)")
     """Seconds within which the same subject is not told again, however often it comes back."""
     channels: tuple[str, ...] = ()
@@ -49,13 +50,14 @@ class AlertRule:
     escalation: tuple[EscalationStep, ...] = ()
     """Steps while it is not acknowledged, the soonest first."""
     is_enabled: bool = True
+    """Whether it is asked at all."""
 
     def __post_init__(self) -> None:
         """Refuse what can never be breached or is not measured."""
         require_kinds(self)
         require_known(self.metric, METRICS, "metric of a rule must be one that is measured")
         has_limit = self.min is not None or self.max is not None
-        require(has_limit, "min or max must be given", self, remedy="Write e.g. max: 0.2")
+        require(has_limit, "min must be given, or max", self, remedy="Write e.g. max: 0.2")
         for name in ("min", "max"):
             limit = getattr(self, name)
             finite = limit is None or math.isfinite(limit)

@@ -26,6 +26,7 @@ class ChannelSettings:
     """One way to tell someone."""
 
     kind: ChannelKind
+    """How it is told."""
     address: str = ""
     """Of a webhook, a mail server (`smtp://HOST:PORT`, `smtps://`) or an Apprise service; a path of
     a file. `env:NAME` takes it from a variable: an address with a secret in it belongs there."""
@@ -42,12 +43,13 @@ class ChannelSettings:
     timeout_s: float = bounded(2.0, "(0, 60]")
     """Longest wait for one attempt."""
     attempts: int = bounded(2, "[1, 5]")
+    """Before another channel is used."""
 
     def __post_init__(self) -> None:
         """Refuse what cannot be sent to."""
         require_kinds(self)
         needs = self.kind != "console"
-        require(bool(self.address) or not needs, f"address of a {self.kind} must be given", self)
+        require(bool(self.address) or not needs, "address must be given for this kind", self)
         if self.kind == "email":
             rule = "recipients of e-mail must be given, and a sender"
             require(bool(self.recipients) and bool(self.sender), rule, self)

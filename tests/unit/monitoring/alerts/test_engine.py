@@ -199,7 +199,7 @@ def test_rule_that_measures_nothing_known_is_refused_with_the_nearest() -> None:
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"max": None}, "min or max must be given"),
+        ({"max": None}, "min must be given, or max"),
         ({"min": 0.3}, "min must not be above max"),
         ({"max": math.inf}, "max must be finite"),
         ({"for_s": -1.0}, "for_s must be 0 or more"),

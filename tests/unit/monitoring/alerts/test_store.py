@@ -237,7 +237,7 @@ def test_file_of_a_user_changes_one_rule_and_adds_a_channel(tmp_path: Path) -> N
             "rules.drawdown.escalation must",
         ),
         ("channels:\n  w: {kind: webhok, address: x}", "channels.w.kind must be"),
-        ("channels:\n  w: {kind: webhook}", "address of a webhook must be given"),
+        ("channels:\n  w: {kind: webhook}", "channels.w.address must be given for this kind"),
         ("channels:\n  m: {kind: email, address: 'smtp://h'}", "recipients of e-mail"),
         ("channels:\n  w: {kind: webhook, address: 'https://a:b@h/x'}", "no password in a file"),
         ("interval_s: 0", "interval_s must lie in"),
