@@ -6,9 +6,12 @@ its last checkpoint by another. Synthetic data.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -18,6 +21,7 @@ from pathlib import Path
 
 import pytest
 
+from fixtures.full_storage import COUNT, UPDATES
 from fixtures.ray_nodes import RayNodes, ray_nodes
 from tradingbot.cluster.executor import RayExecutor
 from tradingbot.cluster.times import ClusterTimes
@@ -259,3 +263,25 @@ def test_cluster_whose_nodes_all_have_other_code_is_refused(tmp_path: Path) -> N
         job = TrainingJob(tmp_path / "cluster", updates=6)
         with pytest.raises(ConfigError, match="a node must have the code of the driver, was node"):
             on_cluster(nodes, job, 1, lambda _: None)
+
+
+def test_storage_that_is_full_refuses_and_the_same_items_end_when_there_is_room(
+    tmp_path: Path,
+) -> None:
+    disk, outside = tmp_path / "disk", tmp_path / "outside"
+    disk.mkdir()
+    outside.mkdir()
+    places = [str(_SOURCES.parent / "tests"), os.environ.get("PYTHONPATH", "")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(places)}
+    apart = ["unshare", "--user", "--map-root-user", "--mount"]
+    command = [*apart, sys.executable, "-m", "fixtures.full_storage", str(disk), str(outside)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+    seen = json.loads((outside / "seen.json").read_text())
+
+    assert seen["failures"] == []
+    assert seen["lost"] == 0  # a full disk is no fault of a worker
+    assert seen["refusals"]
+    assert all("full" in text for text in seen["refusals"]), seen["refusals"]
+    assert seen["bits"] == whole(tmp_path, COUNT, UPDATES)

@@ -10,7 +10,7 @@ import os
 import statistics
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -38,8 +38,10 @@ OVERHEAD_BUDGET_FRAC = 0.10
 class ClusterSize:
     """How much is measured."""
 
-    items: int = 200
-    """Of each length."""
+    items: int = 40
+    """Of each length, in a round."""
+    rounds: int = 7
+    """By turns on the cluster and by processes."""
     products: int = 60
     """Of matrices in an item with work; about a tenth of a second."""
     deaths: int = 5
@@ -49,7 +51,7 @@ class ClusterSize:
 
 
 FULL = ClusterSize()
-QUICK = ClusterSize(items=40, products=20, deaths=2, trainings=2, updates=8)
+QUICK = ClusterSize(items=20, rounds=2, products=20, deaths=2, trainings=2, updates=8)
 
 
 def measure_cluster(size: ClusterSize, progress: Progress) -> list[BenchRecord]:
@@ -85,18 +87,20 @@ def _measure_items(size: ClusterSize, address: ClusterAddress) -> list[BenchReco
     cores = min(len(os.sched_getaffinity(0)), NODES)
     empty = [WorkItem(f"empty {n}", (n, 0)) for n in range(size.items)]
     work = [WorkItem(f"work {n}", (n, size.products)) for n in range(size.items)]
-    by_ray, by_processes = (
-        _time_items(executor, empty, work)
-        for executor in (
-            _on_ray(address, open_products, cores),
-            ProcessExecutor(open_products, cores, times=WorkerTimes(heartbeat_s=0.2)),
-        )
-    )
-    if by_ray.values != by_processes.values:
-        raise AssertionError("items must give the same on a cluster as by processes")
-    told = f"{size.items} items on {cores} cores, workers opened before"
-    overhead = by_ray.work_s / by_processes.work_s - 1.0
-    milliseconds = 1e3 * by_processes.work_s * cores / size.items
+    with (
+        _on_ray(address, open_products, cores) as ray,
+        ProcessExecutor(open_products, cores, times=WorkerTimes(heartbeat_s=0.2)) as processes,
+    ):
+        first = [WorkItem(f"first {n}", (n, 1)) for n in range(4 * cores)]
+        if _values(ray, first) != _values(processes, first):
+            raise AssertionError("items must give the same on a cluster as by processes")
+        # By turns, so that a neighbour's work falls on both alike.
+        rounds = [(_seconds(ray, work), _seconds(processes, work)) for _ in range(size.rounds)]
+        empties = [(_seconds(ray, empty), _seconds(processes, empty)) for _ in range(size.rounds)]
+    told = f"{size.items} items on {cores} cores, workers opened before; medians of {size.rounds}"
+    overhead = statistics.median(on_ray / here for on_ray, here in rounds) - 1.0
+    milliseconds = 1e3 * statistics.median(here for _, here in rounds) * cores / size.items
+    empty_ray, empty_here = (statistics.median(each) for each in zip(*empties, strict=True))
     return [
         BenchRecord(
             "ray_overhead",
@@ -108,33 +112,20 @@ def _measure_items(size: ClusterSize, address: ClusterAddress) -> list[BenchReco
         ),
         BenchRecord(
             "ray_items_per_s",
-            size.items / by_ray.empty_s,
+            size.items / empty_ray,
             "1/s",
-            size.items / by_processes.empty_s,
+            size.items / empty_here,
             "processes",
-            by_processes.empty_s / by_ray.empty_s,
+            empty_here / empty_ray,
             note=f"{told}, empty",
         ),
     ]
 
 
-@dataclass(frozen=True)
-class _Timed:
-    values: dict[str, Any]
-    empty_s: float
-    work_s: float
-
-
-def _time_items(
-    opened: AbstractContextManager[Executor], empty: Sequence[WorkItem], work: Sequence[WorkItem]
-) -> _Timed:
-    with opened as executor:
-        values = _values(executor, [WorkItem(f"first {n}", (n, 1)) for n in range(8)])
-        began = time.perf_counter()
-        _values(executor, empty)
-        between = time.perf_counter()
-        values |= _values(executor, work)
-        return _Timed(values, between - began, time.perf_counter() - between)
+def _seconds(executor: Executor, items: Sequence[WorkItem]) -> float:
+    began = time.perf_counter()
+    _values(executor, items)
+    return time.perf_counter() - began
 
 
 def _values(executor: Executor, items: Sequence[WorkItem]) -> dict[str, Any]:
