@@ -218,6 +218,7 @@ MISTAKES: dict[str, str] = {
     "cluster start --gpus -1": "--gpus",
     "cluster start --store-mb 1": "--store-mb",
     "cluster start --port 99999": "--port",
+    "cluster start --copies bars.csv": "--copies must name a folder",
     "cluster start --address h:1": "--address and --token-file must stand together",
     "cluster start --address h:1 --token-file gone": "must name the token of the cluster",
     "cluster status": "a cluster must be started or named",

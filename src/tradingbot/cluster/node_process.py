@@ -19,6 +19,7 @@ from typing import Any
 from tradingbot.cluster.connection import ClusterAddress, head_answers, ray_environment
 from tradingbot.cluster.node_settings import MEBIBYTE, NodeSettings, read_node, state_file
 from tradingbot.data.atomic import write_text
+from tradingbot.data.node_copies import COPIES_VARIABLE
 
 _HEAD_S = 20
 """Without a head after which a node gives up what it does."""
@@ -36,6 +37,8 @@ def run_node(settings: NodeSettings) -> bool:
     if not settings.is_head and not _await_head(settings, ended):
         return True
     os.environ.update(ray_environment(Path(settings.token_file), head_s=_HEAD_S))
+    if settings.copies:
+        os.environ[COPIES_VARIABLE] = settings.copies  # workers inherit it
     node = _start(settings)
     _end_on_signals(ended)  # again: Ray's own would first wait for what is under way
     told = {"address": node.gcs_address, "node": node.node_id, "process": os.getpid()}

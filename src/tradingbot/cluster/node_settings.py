@@ -32,6 +32,8 @@ class NodeSettings(CheckedFields):
     """Accelerators that Ray may hand out."""
     store_mb: int = bounded(128, ">= 80")
     """Mebibytes of memory for what workers of the node share."""
+    copies: str = ""
+    """Folder on the node's own disk for copies of panels; empty: they are read where they are."""
 
     @property
     def is_head(self) -> bool:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from tradingbot import __version__
 from tradingbot.data.atomic import atomic_directory, file_sha256, sweep_temporaries
+from tradingbot.data.node_copies import local_copy
 from tradingbot.domain.errors import DataError, require_known
 from tradingbot.domain.feature_set import FeatureSet
 from tradingbot.features.causality.certificate import Certificate
@@ -85,7 +86,7 @@ class Panel:
         manifest, certificate = read_manifest(folder), None
         if require_certificate:
             certificate = read_certificate(folder)
-        path = folder / PANEL_FILE
+        path = local_copy(folder / PANEL_FILE, manifest.file_sha256)
         arrays = _map_described(manifest, path, verify=verify or require_certificate)
         return cls(folder, manifest, certificate, arrays)
 

@@ -5,6 +5,7 @@ One cluster of two nodes serves all tests of the folder: starting one takes seco
 
 from __future__ import annotations
 
+import hashlib
 import os
 import socket
 import time
@@ -52,6 +53,20 @@ def test_items_are_done_and_work_is_opened_once_per_worker(
     assert (executor.n_lost, executor.refused) == (0, {})
     with pytest.raises(RuntimeError, match="no item is unfinished"):
         executor.wait(ignore_progress)
+
+
+def test_workers_of_a_node_read_one_copy_of_a_file(
+    executor: RayExecutor, nodes: RayNodes, tmp_path: Path
+) -> None:
+    panel = tmp_path / "panel"
+    panel.write_bytes(b"numbers")
+    told = (str(panel), hashlib.sha256(b"numbers").hexdigest())
+
+    outcomes = list(run_items(executor, [WorkItem(f"{n}", ("copy", told)) for n in range(6)]))
+
+    places = {each.result() for each in outcomes}
+    assert len(places) == 1
+    assert places.pop()[0] == str(nodes.folder / "copies" / told[1])
 
 
 def test_refusals_and_failures_are_outcomes_and_end_nothing(executor: RayExecutor) -> None:

@@ -15,6 +15,7 @@ import polars as pl
 import pytest
 
 from fixtures.killed_writes import Killed, kill_at_every_write
+from tradingbot.data.node_copies import COPIES_VARIABLE
 from tradingbot.domain.errors import DataError, StorageError, UncertifiedPanelError
 from tradingbot.domain.seeding import stream
 from tradingbot.features.causality.prover import ProofPlan
@@ -200,6 +201,19 @@ def tamper(folder: Path) -> None:
     arrays = {name: values.copy() for name, values in mapped.items()}
     shifted = np.roll(arrays["features"], -1, axis=1)
     write_tensors(folder / "panel.safetensors", {**arrays, "features": shifted})
+
+
+def test_panel_is_mapped_from_the_copy_of_a_node_that_keeps_copies(
+    certified: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(COPIES_VARIABLE, str(tmp_path / "copies"))
+    here = Panel.open(certified)
+    (certified / "panel.safetensors").unlink()
+
+    there = Panel.open(certified)
+
+    assert (tmp_path / "copies" / there.manifest.file_sha256).is_file()
+    np.testing.assert_array_equal(there.numpy("features"), here.numpy("features"))
 
 
 def test_certified_panel_with_features_shifted_by_one_bar_is_refused(certified: Path) -> None:

@@ -50,6 +50,13 @@ def start(  # noqa: PLR0913 - one option for each thing that a node has
     token_file: Annotated[
         Path | None, Option(help="Token of the cluster that is joined.", metavar="FILE")
     ] = None,
+    copies: Annotated[
+        Path | None,
+        Option(
+            help="Folder on this machine's own disk: panels are copied there once, by hash.",
+            metavar="FOLDER",
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Start a cluster on this machine, or join one: a head, and nodes beside it.
@@ -68,6 +75,9 @@ def start(  # noqa: PLR0913 - one option for each thing that a node has
         was = "--address alone" if token_file is None else "--token-file alone"
         rule = "--address and --token-file must stand together: a cluster is joined with its token"
         raise ConfigError(rule, was=was, remedy="Give both, or none to start a cluster")
+    if copies is not None and copies.exists() and not copies.is_dir():
+        rule = "--copies must name a folder"
+        raise ConfigError(rule, was="a file", where=str(copies), remedy="Name another")
     if address is not None:
         require_address(address)
         find_cluster(invocation, address, token_file)
@@ -85,6 +95,7 @@ def start(  # noqa: PLR0913 - one option for each thing that a node has
         cpus=cpus or max(1, (os.cpu_count() or 1) // nodes),
         gpus=gpus,
         store_mb=store_mb,
+        copies=str(copies.absolute()) if copies else "",
     )
     folder = invocation.workspace.absolute() / CLUSTER_FOLDER
     with progress_bar("cluster") as progress:
