@@ -25,7 +25,8 @@ def bench_portfolio(
     """Measure a portfolio of 143 sleeves over two years, and masters beside their oracle.
 
     Positions and cash are compared with plain loops before anything is timed. A master takes about
-    half a minute of a core; four kinds of synthetic sleeves are learned with each seed.
+    half a minute of a core; four kinds of synthetic sleeves are learned with each seed. Studies of
+    tuning are made beside random search of equal budget (extra: tune; not measured without).
 
     Example: [bold]tradingbot bench portfolio --json[/bold]
 
@@ -34,6 +35,7 @@ def bench_portfolio(
     from tradingbot_benchmarks.portfolio.backtest import PortfolioSize, measure_backtest
     from tradingbot_benchmarks.portfolio.known_answers import MasterMeasurement, measure_masters
     from tradingbot_benchmarks.record import describe_machine
+    from tradingbot_benchmarks.tuning.bench import measure_tuning
 
     tell_if_busy()
     size = PortfolioSize(n_symbols=16) if quick else PortfolioSize()
@@ -42,6 +44,7 @@ def bench_portfolio(
         masters = MasterMeasurement(n_sleeves=sleeves, seeds=(1,), kinds=("changing",))
     with progress_bar("bench") as progress:
         found = [measure_backtest(size, progress), *measure_masters(masters, progress)]
+        found += measure_tuning(progress, quick=quick)
     if as_json:
         print_json(found)
         return

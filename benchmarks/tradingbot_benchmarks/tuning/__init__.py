@@ -1,0 +1,1 @@
+"""What a search that learns from its trials finds beside one that does not."""
