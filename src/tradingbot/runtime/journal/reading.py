@@ -32,7 +32,7 @@ from tradingbot.runtime.journal.address import JournalAddress, read_address
 from tradingbot.runtime.journal.connections import check_file, explained, make_engine
 from tradingbot.runtime.journal.entry import Head, read_content
 from tradingbot.runtime.journal.schema import require_schema
-from tradingbot.runtime.journal.tables import DECISIONS, ENTRIES, FILLS, ORDERS
+from tradingbot.runtime.journal.tables import DECISIONS, ENTRIES, FILLS, ORDERS, STATES
 from tradingbot.runtime.journal.writing import read_head
 from tradingbot.runtime.order_book import OrderBook, open_order
 
@@ -193,10 +193,9 @@ class JournalReader:
 
     def state(self, session: str) -> SessionStateSaved | None:
         """Return the last state that a session saved; None where it saved none."""
-        saved = (ENTRIES.c.session == session, ENTRIES.c.kind == SessionStateSaved.__name__)
-        query = select(ENTRIES).where(*saved).order_by(ENTRIES.c.seq.desc()).limit(1)
+        last = select(func.max(STATES.c.seq)).where(STATES.c.session == session).scalar_subquery()
         with self.reading() as connection:
-            row = connection.execute(query).first()
+            row = connection.execute(select(ENTRIES).where(ENTRIES.c.seq == last)).first()
         event = None if row is None else read_content(row.content)
         return event if isinstance(event, SessionStateSaved) else None
 

@@ -26,7 +26,7 @@ from tradingbot.monitoring.dashboard.figures.curves import draw_curves
 from tradingbot.monitoring.dashboard.figures.heat_map import HeatScale, draw_heat_map
 from tradingbot.monitoring.dashboard.pages.frame import Frame
 from tradingbot.monitoring.dashboard.sources.agents_watch import AgentBars
-from tradingbot.monitoring.dashboard.sources.evaluations import Evaluation
+from tradingbot.monitoring.dashboard.sources.evaluations import JudgedRun
 from tradingbot.monitoring.dashboard.sources.run_view import RunView
 from tradingbot.monitoring.dashboard.sources.session_view import SessionView
 
@@ -139,12 +139,12 @@ def _entropies(run: RunView) -> tuple[list[AgentCell], str]:
     return entropy_cells(agents, found, of), words
 
 
-def _played(evaluation: Evaluation) -> dict[str, Any]:
+def _played(evaluation: JudgedRun) -> dict[str, Any]:
     dossier = evaluation.dossier
     return {} if dossier is None else {row.agent: row for row in dossier.test.agents}
 
 
-def _days(evaluation: Evaluation) -> str:
+def _days(evaluation: JudgedRun) -> str:
     dossier = evaluation.dossier
     return (
         "" if dossier is None else f"{dossier.test.first_day[:10]} … {dossier.test.last_day[:10]}"

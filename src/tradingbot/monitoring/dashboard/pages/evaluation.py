@@ -21,7 +21,7 @@ from tradingbot.monitoring.dashboard.figures.judged import (
 from tradingbot.monitoring.dashboard.moments import read_moment
 from tradingbot.monitoring.dashboard.pages.frame import Frame
 from tradingbot.monitoring.dashboard.sources.evaluations import (
-    Evaluation,
+    JudgedRun,
     SpaceRow,
     progress_by_phase,
 )
@@ -48,7 +48,7 @@ def show_evaluation(frame: Frame) -> None:
     page()
 
 
-def _show_evaluation(frame: Frame, found: Evaluation) -> None:
+def _show_evaluation(frame: Frame, found: JudgedRun) -> None:
     memo, dossier = found.memo, found.dossier
     if memo is not None:
         reasons = memo.reasons[:3] + memo.counter_evidence[:2]
@@ -110,7 +110,7 @@ def _data_words(head: Header) -> str:
     return head.label if is_said else f"{head.label}, synthetic"
 
 
-def _why(found: Evaluation, analysis: str) -> str:
+def _why(found: JudgedRun, analysis: str) -> str:
     left_out = {} if found.dossier is None else dict(found.dossier.left_out)
     return left_out.get(analysis) or f"Not made: tradingbot evaluate {found.run}"
 

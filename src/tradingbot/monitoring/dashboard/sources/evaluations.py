@@ -18,7 +18,7 @@ from tradingbot.training.result_file import RESULT_FILE, TrainResult, read_resul
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class JudgedRun:
     """What is known of one evaluated run; `problem` where it cannot be read or judged."""
 
     run: str
@@ -63,10 +63,10 @@ class EvaluationSource:
 
     def __init__(self, workspace: Path) -> None:
         self._workspace = workspace
-        self._kept: Remembered[Evaluation] = Remembered()
+        self._kept: Remembered[JudgedRun] = Remembered()
         self._results: Remembered[TrainResult | None] = Remembered()
 
-    def read(self, run: str) -> Evaluation:
+    def read(self, run: str) -> JudgedRun:
         """Return the evaluation of a run."""
         folder = self._workspace / "runs" / run
         files = [folder / DOSSIER, self._workspace / LEDGER_FILE]
@@ -88,18 +88,18 @@ class EvaluationSource:
             rows.append(SpaceRow(*facts, test.first_day, test.last_day, test.policies[0]))
         return rows
 
-    def _read(self, folder: Path) -> Evaluation:
+    def _read(self, folder: Path) -> JudgedRun:
         from tradingbot.evaluation.pipeline.stored_dossier import judge_run, read_dossier
 
         try:
             dossier = read_dossier(folder)
         except UserError as e:
-            return Evaluation(folder.name, problem=str(e))
+            return JudgedRun(folder.name, problem=str(e))
         try:
             memo = judge_run(RunDirectory.open(folder), self._workspace, "product")
         except UserError as e:
-            return Evaluation(folder.name, dossier, problem=str(e))
-        return Evaluation(folder.name, dossier, memo)
+            return JudgedRun(folder.name, dossier, problem=str(e))
+        return JudgedRun(folder.name, dossier, memo)
 
 
 def progress_by_phase(memo: Memo) -> list[PhaseProgress]:
