@@ -40,7 +40,7 @@ def require_dashboard(settings: DashboardSettings, now: datetime) -> int:
                 where=settings.host,
                 remedy="Make one: tradingbot keys create NAME --scope read",
             )
-    _require_extra()
+    require_packages()
     if settings.journal is not None:
         _require_journal(settings.journal)
     with bind(ServerSettings(host=settings.host, port=settings.port)) as taken:
@@ -117,7 +117,12 @@ def _require_journal(address: str) -> None:
         require_journal_file(path)
 
 
-def _require_extra() -> None:
+def require_packages() -> None:
+    """Refuse to go on without what draws and serves pages.
+
+    Raises:
+        MissingExtraError: Naming the package.
+    """
     from importlib.util import find_spec
 
     for package in ("streamlit", "plotly", "sqlalchemy"):

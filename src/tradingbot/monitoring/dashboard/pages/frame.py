@@ -33,6 +33,14 @@ class Frame:
         """Seconds between two looks."""
         return self.watched.settings.refresh_s
 
+    def show_drawn(self, key: str, of: object, draw: Callable[[], Picture]) -> None:
+        """Show a picture that is drawn again only where what it is of has changed."""
+        drawn = st.session_state.setdefault("drawn", {})
+        stamp = (of, self.zone.name, self.palette)
+        if key not in drawn or drawn[key][0] != stamp:
+            drawn[key] = (stamp, draw())
+        self.show(drawn[key][1], key)
+
     def show(self, picture: Picture, key: str) -> None:
         """Show a picture under a key that stays its own."""
         st.plotly_chart(

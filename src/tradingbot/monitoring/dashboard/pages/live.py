@@ -85,7 +85,11 @@ def _show_session(frame: Frame, view: SessionView) -> None:
     with wide:
         st.markdown("**Equity against the backtest**")
         if len(view.equity):
-            frame.show(draw_equity(view.equity, expectation, frame.palette, zone), "equity")
+            last = (view.name, len(view.equity), float(view.equity.equity_ccy[-1]), expectation)
+            frame.show_drawn(
+                *("equity", last),
+                lambda: draw_equity(view.equity, expectation, frame.palette, zone),
+            )
             st.html(markup.note(_about_band(view, expectation)))
         else:
             st.html(markup.nothing("No bar was settled yet."))
