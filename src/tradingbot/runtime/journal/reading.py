@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from sqlalchemy import Connection, Select, Table, func, select
 
@@ -222,7 +222,7 @@ class JournalReader:
         """Give the connections back."""
         self._readers.dispose()
 
-    def __enter__(self) -> JournalReader:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
