@@ -311,6 +311,17 @@ def test_address_shows_scheme_and_host_alone() -> None:
     )
 
 
+@pytest.mark.parametrize("part", ["T0K3N-abcdef", "pa$$w0rd", "pa%24%24w0rd", "Zq9k2x", "services"])
+def test_c11_part_of_an_address_is_hidden_in_any_text(part: str) -> None:
+    address = SecretAddress(
+        "https://me:pa%24%24w0rd@hooks.example.com:8443/services/T0K3N-abcdef?key=Zq9k2x"
+    )
+
+    told = address.hide_in(f"hooks.example.com refused <{part}>, twice: {part}")
+
+    assert told == "hooks.example.com refused <***>, twice: ***"
+
+
 @pytest.mark.parametrize(("environment", "told"), [({}, "not set"), ({"HOOK": " "}, "empty")])
 def test_c05_variable_without_an_address_is_refused(environment: dict[str, str], told: str) -> None:
     with pytest.raises(ConfigError, match=told):
