@@ -478,6 +478,7 @@ EXEMPT = {
     "bench simulator": {"figure"},
     "bench learning": {"markets", "learners", "seeds", "agents", "device", "pooling"},
     "bench evaluate": {"noise", "planted"},
+    "bench portfolio": {"seeds", "sleeves"},
 }
 """Command → parameters of which no mistake is in the table; benchmarks measure what computes."""
 
