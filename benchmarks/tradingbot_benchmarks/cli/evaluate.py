@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
-import os
 from typing import Annotated
 
 import typer
 
-from tradingbot.app.cli.invocation import JsonOption
+from tradingbot.app.cli.executor_options import (
+    PROCESSES,
+    AddressOption,
+    ExecutorOption,
+    TokenOption,
+    choose_workers,
+    usual_count,
+)
+from tradingbot.app.cli.invocation import JsonOption, invocation_of
 from tradingbot.app.console import print_json, print_note, progress_bar
+from tradingbot.executors.workers import workers_by
 from tradingbot_benchmarks.cli.table import print_records, tell_if_busy
 
 app = typer.Typer()
 
 
 @app.command("evaluate")
-def bench_evaluate(
+def bench_evaluate(  # noqa: PLR0913 - one option for each thing that is measured
+    context: typer.Context,
     quick: Annotated[bool, typer.Option("--quick", help="Eight symbols instead of 143.")] = False,
     noise: Annotated[int, typer.Option(min=0, help="Noise markets to judge.")] = 0,
     planted: Annotated[int, typer.Option(min=0, help="Planted markets to judge.")] = 0,
+    executor: ExecutorOption = PROCESSES,
+    address: AddressOption = None,
+    token_file: TokenOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Measure backtests beside backtesting.py (a minute), and how often the verdict is GO.
@@ -29,7 +41,10 @@ def bench_evaluate(
     Example: [bold]tradingbot bench evaluate --json[/bold]
 
     Example: [bold]tradingbot bench evaluate --noise 100 --planted 40[/bold]
+
+    Example: [bold]tradingbot bench evaluate --noise 400 --executor ray[/bold]
     """
+    workers = choose_workers(invocation_of(context), executor, address, token_file)
     from tradingbot_benchmarks.evaluation.backtest import FULL, QUICK, measure_backtests
     from tradingbot_benchmarks.evaluation.go_rates import NOISE, PLANTED, measure_rates
     from tradingbot_benchmarks.record import describe_machine
@@ -40,7 +55,8 @@ def bench_evaluate(
         found = measure_backtests(QUICK if quick else FULL, progress)
         found.append(measure_native_step())
         counts = {NOISE: noise, PLANTED: planted}
-        found += measure_rates(counts, jobs=os.cpu_count() or 1, progress=progress)
+        with workers_by(workers):
+            found += measure_rates(counts, jobs=usual_count(workers), progress=progress)
     if as_json:
         print_json(found)
         return

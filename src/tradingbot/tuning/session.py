@@ -24,6 +24,7 @@ from tradingbot.executors.executor import (
     ignore_progress,
     run_items,
 )
+from tradingbot.executors.identity import require_same
 from tradingbot.executors.workers import are_elsewhere, start_workers
 from tradingbot.networks.threads import torch_threads
 from tradingbot.plugins.loading import load_from_environment
@@ -119,13 +120,24 @@ def _open_bench(request: TuneRequest, workspace: Path) -> TrialBench:
     return TrialBench(config, request.settings, open_data(config, workspace), workspace)
 
 
-def _open_work(request: TuneRequest, workspace: Path) -> Work:
-    """Open the bars in a worker, which has one torch thread."""
+def _identity_of(bench: TrialBench) -> str:
+    """Return the hashes of data and configuration as they are in this process."""
+    return f"{bench.data.identity.data_sha256}-{bench.config.config_hash}"
+
+
+def _open_work(request: TuneRequest, workspace: Path, identity: str) -> Work:
+    """Open the bars in a worker, which has one torch thread.
+
+    Raises:
+        DataError: If data or configuration are others there.
+    """
     import torch
 
     torch.set_num_threads(1)
     load_from_environment()
-    return _work_of(request, _open_bench(request, workspace))
+    bench = _open_bench(request, workspace)
+    require_same(_identity_of(bench), identity, str(workspace))
+    return _work_of(request, bench)
 
 
 def _work_of(request: TuneRequest, bench: TrialBench) -> Work:
@@ -160,7 +172,7 @@ def _run_waves(
         stack.enter_context(torch_threads(bench.config.threads if count == 1 else 1))
         executor: Executor = InlineExecutor(_work_of(request, bench))
         if (are_elsewhere() or count > 1) and len(study.results()) < total:
-            opened = partial(_open_work, request, workspace.absolute())
+            opened = partial(_open_work, request, workspace.absolute(), _identity_of(bench))
             executor = stack.enter_context(start_workers(opened, count))
         for wave in range(settings.n_waves):
             before = tuple(study.results()[: wave * settings.wave])

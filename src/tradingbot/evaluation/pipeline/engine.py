@@ -18,9 +18,10 @@ from tradingbot.data.sources.source import Progress, ignore_progress
 from tradingbot.domain.errors import ConfigError, DataError, MissingExtraError
 from tradingbot.evaluation.analyses.analysis import Analysis, AnalysisInputs
 from tradingbot.evaluation.pipeline.analysis_names import OPTIONAL
-from tradingbot.evaluation.pipeline.job import EvaluationJob, require_same
+from tradingbot.evaluation.pipeline.job import EvaluationJob
 from tradingbot.evaluation.pipeline.store import AnalysisStore, StoredAnalysis, key_of
 from tradingbot.executors.executor import Executor, InlineExecutor, Work, WorkItem
+from tradingbot.executors.identity import require_same
 from tradingbot.executors.workers import are_elsewhere, start_workers
 from tradingbot.networks.threads import torch_threads
 from tradingbot.plugins.loading import load_from_environment

@@ -1,11 +1,10 @@
-"""What workers of an evaluation are told, and that they see what was meant."""
+"""What workers of an evaluation are told."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tradingbot.domain.errors import DataError
 from tradingbot.evaluation.pipeline.config import EvaluateConfig
 
 
@@ -30,24 +29,4 @@ class EvaluationJob:
             run=str(run) if run.exists() else self.run,
             workspace=self.workspace.absolute(),
             folder=self.folder.absolute(),
-        )
-
-
-def require_same(found: str, wanted: str, place: str) -> None:
-    """Refuse to work on what is not what was asked for, e.g. on a machine with other files.
-
-    Args:
-        found: Hash of run, data, configuration and sources as they are here.
-        wanted: The same where the work was asked for.
-        place: What was opened.
-
-    Raises:
-        DataError: If they differ.
-    """
-    if found != wanted:
-        raise DataError(
-            "a worker must see the run, data, configuration and sources that were asked for",
-            was=found[:12],
-            where=f"{place}, asked for {wanted[:12]}",
-            remedy="Give every node the same storage path and the same code",
         )

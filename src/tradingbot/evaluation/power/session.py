@@ -26,7 +26,6 @@ from tradingbot.evaluation.dossier.power import (
     PowerTrial,
 )
 from tradingbot.evaluation.pipeline.assembly import cost_words
-from tradingbot.evaluation.pipeline.job import require_same
 from tradingbot.evaluation.pipeline.receipts import AnalysisReceipts, receipts_of
 from tradingbot.evaluation.pipeline.store import (
     AnalysisStore,
@@ -41,6 +40,7 @@ from tradingbot.evaluation.power.spiked_data import SpikeSubject, open_subject, 
 from tradingbot.evaluation.power.trial import TrialSpec, lay_out_trials, run_trial
 from tradingbot.evaluation.report.power_page import render_power
 from tradingbot.executors.executor import Executor, InlineExecutor, Work, WorkItem, run_items
+from tradingbot.executors.identity import require_same
 from tradingbot.executors.workers import are_elsewhere, start_workers
 from tradingbot.networks.threads import torch_threads
 from tradingbot.plugins.loading import load_from_environment

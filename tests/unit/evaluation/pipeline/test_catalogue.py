@@ -11,6 +11,7 @@ import pytest
 from numpy.typing import ArrayLike
 
 from fixtures.tiny_evaluation import tiny_evaluation
+from tradingbot.domain.errors import DataError
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
 from tradingbot.evaluation.analyses.performance import Performance
 from tradingbot.evaluation.analyses.retraining.spec import RetrainingResult
@@ -21,6 +22,7 @@ from tradingbot.evaluation.dossier.evidence import LeakCheck, Statistics
 from tradingbot.evaluation.dossier.robustness import WalkForward
 from tradingbot.evaluation.metrics.returns import annual_sharpe
 from tradingbot.evaluation.performance.record import AGENTS, HOLD, ORACLE
+from tradingbot.evaluation.pipeline import engine
 from tradingbot.evaluation.pipeline import store as identity
 from tradingbot.evaluation.pipeline.engine import (
     EvaluationContext,
@@ -49,6 +51,14 @@ def made(context: EvaluationContext, evaluated_workspace: Path) -> dict[str, Sto
         "tiny", evaluated_workspace, tiny_evaluation(*TRAINED), context.store.folder
     )
     return run_analyses(context, job)
+
+
+def test_worker_that_sees_another_run_is_refused(evaluated_workspace: Path, tmp_path: Path) -> None:
+    job = EvaluationJob("tiny", evaluated_workspace, tiny_evaluation(), tmp_path)
+
+    assert engine._open_work(job, open_context(job).identity)
+    with pytest.raises(DataError, match="a worker must see the run, data, configuration and"):
+        engine._open_work(job, "0" * 64)
 
 
 def test_every_piece_is_made_and_survives_the_disk(
