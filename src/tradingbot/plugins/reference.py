@@ -26,6 +26,8 @@ ORACLE_NAMES = ("omniscient", "oracle")
 """Those of `evaluation.backtest.baselines.ORACLES`."""
 MODEL_PREFIX = "model:"
 """What the name of a supervised model begins with, where other things may be named as well."""
+RUN_PREFIX = "run:"
+"""What the name of a trained run begins with, where a rule could stand as well."""
 _WORDS: dict[Any, bool] = {"true": True, "false": False}
 
 

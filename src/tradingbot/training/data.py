@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tradingbot.data.calendar import TradingCalendar, time_zone_of
+from tradingbot.data.calendar import time_zone_of
 from tradingbot.data.factor import (
     EQUAL_WEIGHT,
     MarketFactor,
@@ -28,8 +28,7 @@ from tradingbot.data.synthetic.market import SyntheticMarket
 from tradingbot.data.universes import load_universe
 from tradingbot.domain.day_range import DayRange
 from tradingbot.domain.errors import DataError
-from tradingbot.domain.symbol import PORTFOLIO
-from tradingbot.domain.timeframe import BarGrid, Timeframe
+from tradingbot.domain.timeframe import BarGrid
 from tradingbot.envs.build_world import world_from_market, world_from_panel
 from tradingbot.envs.synthetic_market import inputs_of_market
 from tradingbot.envs.world import World, select_symbols
@@ -41,7 +40,10 @@ from tradingbot.runs.tensors import final_hash
 from tradingbot.supervised.joined_world import JoinedWorld, join_models
 from tradingbot.supervised.model_names import NO_MODEL, split_models
 from tradingbot.supervised.table import ModelTable, table_of_inputs, table_of_panel
+from tradingbot.training.bars_per_year import bars_per_year
 from tradingbot.training.config import TrainConfig
+from tradingbot.training.sleeve_agents import open_sleeve_agents, portfolio_identity
+from tradingbot.training.trained_sleeves import SleeveAgents
 
 REFERENCE_INDEX = "SPY"
 SURVIVORSHIP = (
@@ -73,6 +75,8 @@ class TrainingData:
     """What stands for the market: `equal_weight`, `none`, or a symbol of the data."""
     time_zone: str = "UTC"
     """Of the exchange."""
+    sleeve_agents: SleeveAgents | None = None
+    """Trained agents that trade the sleeves of a portfolio; None: a rule does."""
 
     @cached_property
     def factor(self) -> MarketFactor:
@@ -142,8 +146,11 @@ def open_data(config: TrainConfig, workspace: Path) -> TrainingData:
         data = _generated(config, workspace)
     data = replace(data, factor_name=config.validation.factor)
     require_factor(data.factor_name, data.whole.symbols)
-    if config.environment.kind == "portfolio":  # one agent for all symbols
-        return replace(data, identity=data.identity.model_copy(update={"agents": (PORTFOLIO,)}))
+    if config.environment.kind == "portfolio":
+        sleeves = config.environment.portfolio.sleeves
+        agents = open_sleeve_agents(sleeves, data.world, data.identity, workspace)
+        identity = portfolio_identity(data.identity, agents)
+        return replace(data, identity=identity, sleeve_agents=agents)
     return data
 
 
@@ -173,7 +180,7 @@ def _stored(config: TrainConfig, name: str, workspace: Path) -> TrainingData:
         agents=world.symbols,
     )
     market = regenerate(provenance) if provenance.has_latent_state else None
-    per_year = _bars_per_year(world, provenance)
+    per_year = bars_per_year(world, provenance)
     zone = time_zone_of(provenance.calendar)
     found = TrainingData(world, whole, split, market, per_year, identity, normaliser)
     return replace(found, time_zone=zone)
@@ -236,7 +243,7 @@ def data_of_world(
         feature_ids=_feature_ids(world, covariates, config.task.probabilities),
         agents=world.symbols,
     )
-    data = TrainingData(world, whole, split, None, _bars_per_year(world, provenance), identity)
+    data = TrainingData(world, whole, split, None, bars_per_year(world, provenance), identity)
     require_factor(config.validation.factor, whole.symbols)
     zone = time_zone_of(provenance.calendar)
     return replace(data, factor_name=config.validation.factor, time_zone=zone)
@@ -290,9 +297,3 @@ def _arrays_sha256(words: tuple[object, ...], holder: object, names: Sequence[st
         digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
         digest.update(array.reshape(-1).view(np.uint8).data)
     return digest.hexdigest()
-
-
-def _bars_per_year(world: World, provenance: Provenance) -> float:
-    first, last = world.closed_at[[0, -1]].astype("datetime64[us]").astype("datetime64[D]")
-    calendar = TradingCalendar.load(provenance.calendar, first.item(), last.item())
-    return calendar.bars_per_year(Timeframe.parse(provenance.timeframe), provenance.grid)

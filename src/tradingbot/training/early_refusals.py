@@ -53,7 +53,7 @@ def refuse_early(config: TrainConfig, workspace: Path, name: str | None = None) 
     if config.encoder.transfer_from is not None:
         _require_source(config.encoder.transfer_from, workspace)
     if config.environment.kind == "portfolio":
-        require_sleeve_rule(config.environment.portfolio.sleeves)
+        _require_sleeves(config.environment.portfolio.sleeves, workspace)
     if config.task.probabilities != NO_MODEL:
         for model in split_models(config.task.probabilities):
             require_model(models_folder(workspace), model)
@@ -73,6 +73,17 @@ def _refuse_task_early(task: TaskSection) -> None:
     require_reward_terms(task.reward_weights, "task.reward_weights")
     require_reward_options(task.reward_options, "task.reward_options")
     require_private(task.private, "task.private")
+
+
+def _require_sleeves(sleeves: str, workspace: Path) -> None:
+    """Refuse sleeves that neither a rule of the package nor a run of accounts can trade."""
+    from tradingbot.plugins.reference import RUN_PREFIX
+    from tradingbot.runs import find_run
+    from tradingbot.runs.finding import require_single_accounts
+
+    require_sleeve_rule(sleeves)
+    if sleeves.startswith(RUN_PREFIX):
+        require_single_accounts(find_run(workspace / "runs", sleeves.removeprefix(RUN_PREFIX)))
 
 
 def _require_source(reference: str, workspace: Path) -> None:

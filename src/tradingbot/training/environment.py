@@ -23,7 +23,8 @@ class PortfolioSettings(CheckedFields):
     sleeves: str = "buy_and_hold"
     """Rule of the package that trades every symbol's account, with its parameters: buy_and_hold,
     expert, flat, macd, momentum, momentum_quarter, random, sma_cross (sma_cross:fast=20,slow=100)
-    or trend_follower; it does not learn. Oracles, strategies of plugins and models are refused."""
+    or trend_follower; or `run:NAME`, the agents of a run on the same data, by the rules they were
+    trained with. They do not learn. Oracles, strategies of plugins and models are refused."""
     risk_aversion: float = bounded(0.0, "[0, inf)")
     """Weight of half the squared return of a bar, taken off the reward; log growth itself dislikes
     risk as if this were 1."""

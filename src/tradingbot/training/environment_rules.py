@@ -139,8 +139,10 @@ def require_sleeve_rule(text: str) -> None:
         ConfigError: With all names that can, or naming the closest parameter.
     """
     from tradingbot.evaluation.policy_names import require_known_rules
-    from tradingbot.plugins.reference import RULE_NAMES, read_reference
+    from tradingbot.plugins.reference import RULE_NAMES, RUN_PREFIX, read_reference
 
+    if text.startswith(RUN_PREFIX):
+        return
     if read_reference(text).name not in RULE_NAMES:
         rule = "environment.portfolio.sleeves must be a rule of the package"
         raise ConfigError(rule, was=repr(text), remedy=f"Use {join_choices(RULE_NAMES)}")

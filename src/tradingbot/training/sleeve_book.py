@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from tradingbot.agents.policy import Policy
 from tradingbot.data.splits import IndexRange
+from tradingbot.domain.errors import ConfigError
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.population.layout import market_table
 from tradingbot.envs.portfolio.book import SleeveBook
@@ -20,6 +22,8 @@ from tradingbot.evaluation.backtest.baselines import baseline
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.data import TrainingData
 from tradingbot.training.environment_rules import require_sleeve_rule
+from tradingbot.training.sleeve_agents import WatchedPolicy
+from tradingbot.training.trained_sleeves import SleeveAgents
 
 
 def open_book(config: TrainConfig, data: TrainingData, env: EnvConfig, seed: int) -> SleeveBook:
@@ -29,10 +33,34 @@ def open_book(config: TrainConfig, data: TrainingData, env: EnvConfig, seed: int
         ConfigError: If it is no rule of the package, or has no such parameter.
     """
     settings, world = config.environment.portfolio, data.world
-    paths = trade_sleeves(world, env, sleeve_rule(settings.sleeves, world, seed))
-    seen = market_table(world).movedim(0, 1).numpy()
+    agents = data.sleeve_agents
+    if agents is None:
+        paths = trade_sleeves(world, env, sleeve_rule(settings.sleeves, world, seed))
+        seen = market_table(world).movedim(0, 1).numpy()
+    else:
+        paths, seen = _trade_by_agents(world, env, agents), agents.embeddings
     shown = principal_components(seen, data.split.train, settings.embedding_numbers)
     return write_book(world, paths, shown)
+
+
+def _trade_by_agents(world: World, env: EnvConfig, agents: SleeveAgents) -> SleevePaths:
+    """Let trained agents trade by the rules that they learned with, at the portfolio's costs.
+
+    Raises:
+        ConfigError: If they may be short and the portfolio may not.
+    """
+    if agents.rules.limits.allow_short and not env.rules.limits.allow_short:
+        raise ConfigError(
+            "task.rules.limits.allow_short must be true where agents of the sleeves may be short",
+            was="false",
+            remedy="Set task.rules.limits.allow_short=true, or use agents that are long only",
+        )
+    watched = WatchedPolicy(agents.policy)
+    paths = trade_sleeves(world, replace(env, rules=agents.rules), watched)
+    first = first_ready_bar(world)
+    sure = torch.stack(watched.confidence).double().numpy()
+    paths.confidence[first : first + len(sure)] = sure
+    return paths
 
 
 def sleeve_rule(name: str, world: World, seed: int) -> Policy:
