@@ -139,7 +139,7 @@ class UpdateMeeting:
             self._make_if_all_are_here()
 
     def _make_if_all_are_here(self) -> None:
-        """Make the update where none is missing; whoever comes or leaves last does."""
+        """Make the update where none is missing; the last learner to come or leave does."""
         if not self._learners or self._waiting != set(self._learners):
             return
         places = tuple(sorted(self._waiting))
