@@ -86,3 +86,17 @@ def test_results_are_kept_of_tests_that_exist(
 
     kept = json.loads((tmp_path / "controls.json").read_text())
     assert kept == {own: {"passed": "2026-01-02", "commit": "abc", "failed": "2026-01-03"}}
+
+
+def test_report_tells_the_worst_of_a_test_and_passes_over_skips() -> None:
+    cases = {"a[1]": "", "a[2]": "<failure/>", "b[1]": "<skipped/>", "b[2]": "", "c": "<error/>"}
+    told = "".join(
+        f"<testcase file='tests/x.py' name='test_{name}'>{inner}</testcase>"
+        for name, inner in cases.items()
+    )
+
+    found = controls.read_report(f"<testsuites><testsuite>{told}</testsuite></testsuites>")
+
+    names = {name.rpartition("_")[2]: outcome for name, outcome in found.items()}
+    assert names == {"a": "failed", "b": "passed", "c": "failed"}
+    assert all(name.startswith("tests/x.py::test_") for name in found)
