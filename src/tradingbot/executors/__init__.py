@@ -1,4 +1,4 @@
-"""Where work is done: in this process, or in processes side by side; a cluster is one file more.
+"""Where work is done: in this process, or in processes side by side; `cluster/` has one of Ray.
 
 Analyses, folds, seeds and tuning hand plain items to an executor and take outcomes in any order.
 """
