@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from fixtures.example_backtest import example_tear_sheet
 from fixtures.example_dossier import example_dossier
 from fixtures.tiny_training import tiny_config
 from tradingbot.agents.baselines.probability_threshold import LIFTS, THRESHOLDS
@@ -473,6 +474,7 @@ def test_only_agents_that_earn_more_than_the_oracle_are_suspicious(
         net, alpha = tuple(returns.tolist()), tuple((returns - market).tolist())
         return Series(policy, "oracle" if policy == ORACLE else "agents", net, net, alpha)
 
-    measured = Performance((), (series(AGENTS, mine, market), series(ORACLE, oracle, 0.0)))
+    both = (series(AGENTS, mine, market), series(ORACLE, oracle, 0.0))
+    measured = Performance((), both, example_tear_sheet(3))
 
     assert beats_oracle(measured) is suspicious

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from fixtures.example_backtest import example_tear_sheet
 from tradingbot.data.folds import combinatorial_purged
 from tradingbot.domain.seeding import stream
 from tradingbot.evaluation.analyses.analysis import AnalysisInputs
@@ -130,6 +131,7 @@ def given_of(tracks: Tracks, own_exposure: float = 0.5) -> AnalysisInputs:
             series(WORSE, "baseline", tracks.worse, tracks.worse),
             series(ORACLE, "oracle", 2.0 * tracks.better, 2.0 * tracks.better),
         ),
+        example_tear_sheet(3),
     )
     results = {
         "performance": performance,
