@@ -174,6 +174,6 @@ def test_confirmation_names_what_will_happen() -> None:
     assert "3 open orders is cancelled" in killed
     assert "all of its 2 positions" in killed
     assert promoted == (
-        "v2 is promoted and put on paper. v1, which is there now, retires. "
+        "v2 is promoted to paper. v1, which is there now, retires. "
         "It serves and trades from then on."
     )

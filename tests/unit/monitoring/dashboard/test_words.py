@@ -14,11 +14,16 @@ from fixtures.watched_sessions import HOSTILE, alert, begin, make_session, settl
 from tradingbot.domain.events.session import AlertLevel
 from tradingbot.domain.trading_state import TradingState
 from tradingbot.evaluation.report.table import table_of
+from tradingbot.monitoring.alerts.acts import AlertActs
+from tradingbot.monitoring.alerts.engine import EngineState
+from tradingbot.monitoring.alerts.incident import Incident, IncidentPhase
+from tradingbot.monitoring.alerts.store import AlertStore
 from tradingbot.monitoring.dashboard import markup
 from tradingbot.monitoring.dashboard.expectation import Expectation, expect_from
 from tradingbot.monitoring.dashboard.moments import choose_zone, describe_age
 from tradingbot.monitoring.dashboard.outlook import judge_outlook
 from tradingbot.monitoring.dashboard.palette import palette_of
+from tradingbot.monitoring.dashboard.sources.alarms import list_alarms
 from tradingbot.monitoring.dashboard.sources.freshness import Freshness
 from tradingbot.monitoring.dashboard.sources.session_view import SessionView
 
@@ -69,6 +74,25 @@ def test_halted_session_and_critical_alert_ask_to_act(tmp_path: Path) -> None:
 
     assert "halted" in judge_outlook([halted], {}, ZONE).reasons[0]
     assert "drift" in judge_outlook([critical], {}, ZONE).reasons[0]
+
+
+def test_critical_incident_of_the_alerter_asks_to_act_until_it_is_acknowledged(
+    tmp_path: Path,
+) -> None:
+    now = datetime(2026, 1, 6, tzinfo=UTC)
+    firing = Incident(
+        *("drawdown", "session first", "drawdown_frac", AlertLevel.CRITICAL),
+        *(IncidentPhase.FIRING, now, now, 0.3, 0.3),
+    )
+    with AlertStore(tmp_path) as store:
+        store.save([firing], [], EngineState({firing.key: firing}))
+
+    alarms = list_alarms(tmp_path, ZONE)
+
+    assert alarms == ["session first: drawdown fires since 2026-01-05 19:00:00 EST"]
+    assert judge_outlook([], {}, ZONE, alarms=alarms).word == "Act now"
+    AlertActs(tmp_path).acknowledge(firing.id, by="ada", reason="seen", now=now)
+    assert list_alarms(tmp_path, ZONE) == []
 
 
 def test_equity_below_the_band_of_the_backtest_asks_for_a_look(tmp_path: Path) -> None:

@@ -208,9 +208,9 @@ def describe_model_act(ask: ModelAsk, versions: tuple[ModelVersion, ...]) -> str
     to = ask.to or "paper"
     replaced = next((v.name for v in versions if v.state == to and v.name != ask.version), None)
     retires = f" {replaced}, which is there now, retires." if replaced and to != "retired" else ""
-    verb = "is rolled back to and put" if ask.to is None else "is promoted and put"
+    verb = "is put back on" if ask.to is None else "is promoted to"
     trades = " It serves and trades from then on." if to == "paper" else ""
-    return f"{ask.version} {verb} on {to}.{retires}{trades}"
+    return f"{ask.version} {verb} {to}.{retires}{trades}"
 
 
 def _is_same(request: Request, ask: SessionAsk) -> bool:

@@ -19,6 +19,7 @@ from tradingbot.monitoring.dashboard.session_tables import (
     list_sessions,
     list_trades,
 )
+from tradingbot.monitoring.dashboard.sources.alarms import list_alarms
 from tradingbot.monitoring.dashboard.sources.session_view import SessionView
 
 _START = "Start one: tradingbot paper start MODEL --name NAME"
@@ -33,7 +34,8 @@ def show_live(frame: Frame) -> None:
         sessions = frame.watched.sessions()
         expected = {each.name: frame.watched.expectation(each) for each in sessions}
         known = {name: each for name, each in expected.items() if each is not None}
-        found = judge_outlook(sessions, known, frame.zone)
+        alarms = list_alarms(frame.watched.folder, frame.zone)
+        found = judge_outlook(sessions, known, frame.zone, alarms=alarms)
         st.html(markup.banner(found.tone, found.word, found.headline, found.reasons))
         if frame.watched.problem:
             st.html(
