@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -58,7 +59,8 @@ class Control:
     """Why there is no test, or what of it is not held."""
 
 
-def find_tests(root: Path = ROOT) -> dict[str, tuple[str, ...]]:
+@cache
+def find_tests(root: Path = ROOT) -> Mapping[str, tuple[str, ...]]:
     """Return file → names of its test functions, of every file below `tests`."""
     found = {}
     for path in sorted((root / "tests").rglob("test_*.py")):
