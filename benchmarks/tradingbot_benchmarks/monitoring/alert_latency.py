@@ -35,6 +35,8 @@ rules:
 """
 _HIGH, _LOW = 95_000, 70_000
 _LONGEST_S = 60.0
+"""Wait for one alert."""
+_START_S = 120.0
 
 
 @dataclass(frozen=True)
@@ -137,7 +139,7 @@ def _alerter(workspace: Path) -> Iterator[None]:
         [sys.executable, "-m", "tradingbot.app.cli", *words], stderr=subprocess.DEVNULL
     )
     try:
-        reader, until = AlertReader(workspace), time.monotonic() + _LONGEST_S
+        reader, until = AlertReader(workspace), time.monotonic() + _START_S
         while reader.heartbeat() is None:
             if process.poll() is not None or time.monotonic() > until:
                 raise RuntimeError("the alerter did not start")
@@ -145,7 +147,7 @@ def _alerter(workspace: Path) -> Iterator[None]:
         yield
     finally:
         process.terminate()
-        process.wait(_LONGEST_S)
+        process.wait(_START_S)
 
 
 @contextmanager

@@ -19,7 +19,7 @@ def test_latency_has_its_name_unit_and_target() -> None:
 
 def test_trip_that_is_not_told_is_an_error_and_no_figure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(alert_latency, "_LOW", 90_000)  # a fall that no rule asks for
-    monkeypatch.setattr(alert_latency, "_LONGEST_S", 5.0)
+    monkeypatch.setattr(alert_latency, "_LONGEST_S", 2.5)
 
     with pytest.raises(TimeoutError, match="no alert of s0"):
         measure_alert_latency(AlertScale(sessions=1, trips=1), lambda *_: None)
