@@ -46,7 +46,7 @@ class MasterMeasurement:
     confidence_noise: float = 0.05
     risk_aversion: float = 40.0
     """Correlation counts: log growth alone would put all into the best sleeve."""
-    updates: int = 1_000
+    updates: int = 600
     n_envs: int = 256
     chunk_bars: int = 4
     """What capital moves earns at once; costs of moving back show within a few bars."""
@@ -59,7 +59,7 @@ class MasterMeasurement:
         """Settings of the direct gradient."""
         steps = self.updates * self.chunk_bars * self.n_envs
         return DirectConfig(
-            actor=HeadConfig(hidden=(24,), pooling="pooled"),
+            actor=HeadConfig(hidden=(16,), pooling="pooled"),
             objective="reward",
             chunk_bars=self.chunk_bars,
             learning_rate=Schedule("cosine", 2e-2, 0.0, over=steps),
