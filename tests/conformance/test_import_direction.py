@@ -125,6 +125,7 @@ ALLOWED: dict[str, frozenset[str] | None] = {
     "campaign": frozenset(
         {"executors", *_TENSORS, *_DATA, "runs", "training", "tuning", "evaluation"}
         | {"evaluation/dossier", "evaluation/gates", "evaluation/pipeline", "evaluation/report"}
+        | {"evaluation/performance"}
     ),
     "facade": frozenset(
         {*_TENSORS, *_DATA, "envs", "agents", "supervised", "runs", "training", "evaluation"}

@@ -11,10 +11,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tradingbot.campaign.data_phase import PreparedData, prepare_data, require_symbols
+from tradingbot.campaign.master_phase import NO_MASTER, master_config, master_figures
 from tradingbot.campaign.request import PROTOTYPE_AGENTS, CampaignRequest, campaign_config
 from tradingbot.campaign.training_phase import PhaseTools, evaluate_phase, train_run
-from tradingbot.configuration.files import known_presets
 from tradingbot.data.universes import load_universe
+from tradingbot.domain.errors import UserError
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.gates.measurement import Finding
 from tradingbot.evaluation.gates.result import Memo
@@ -24,6 +25,7 @@ from tradingbot.runs.record import draw_seed
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.config_files import override_config
 from tradingbot.training.data import open_data
+from tradingbot.training.early_refusals import refuse_early
 from tradingbot.training.setup import build_training_setup
 
 GATES_OF: Mapping[str, tuple[str, ...]] = {
@@ -165,12 +167,19 @@ def walk_full(walk: CampaignWalk) -> PhaseFinding:
 
 
 def walk_master(walk: CampaignWalk) -> PhaseFinding:
-    """Allocate capital among the agents of the full run."""
-    preset = walk.request.master
-    if preset not in known_presets("training") and not preset.endswith((".yaml", ".yml")):
-        words = f"there is no training preset {preset!r}: name one with --master"
-        return PhaseFinding(words, left_out=True)
-    return PhaseFinding("", left_out=True)
+    """Allocate capital among the agents of the full run, by a training of its own."""
+    request = walk.request
+    if request.master == NO_MASTER:
+        return PhaseFinding("no master was asked for", left_out=True)
+    try:
+        config = master_config(request)
+        refuse_early(config, walk.tools.workspace)
+    except UserError as e:
+        return PhaseFinding(f"a master over the agents cannot be trained: {e}", left_out=True)
+    name = request.run_name("master")
+    result = train_run(name, config, walk.tools)
+    words = f"{result.decision}; sleeves are the agents of {request.run_name('full')}"
+    return PhaseFinding(words, name, figures=master_figures(result))
 
 
 def walk_final(walk: CampaignWalk) -> PhaseFinding:

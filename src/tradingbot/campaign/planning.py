@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from tradingbot.campaign.master_phase import NO_MASTER
 from tradingbot.campaign.request import CampaignRequest, campaign_config
 from tradingbot.configuration.files import known_presets
 from tradingbot.data.atomic import require_writable
@@ -59,7 +60,7 @@ def plan_campaign(asked: CampaignOptions, workspace: Path) -> CampaignRequest:
     load_evaluate_config(asked.evaluation, own)
     load_gates(asked.gates)
     read_benches(asked.benches)
-    if asked.master != MASTER_PRESET:
+    if asked.master not in (MASTER_PRESET, NO_MASTER):
         load_train_config(asked.master)
     require_writable(workspace)
     return CampaignRequest(

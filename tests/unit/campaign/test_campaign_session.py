@@ -9,12 +9,16 @@ from pathlib import Path
 import pytest
 
 from fixtures.tiny_campaign import tiny_campaign
-from tradingbot.campaign.phases import GATES_OF, PHASES
+from tradingbot.campaign.master_phase import master_figures
+from tradingbot.campaign.phases import GATES_OF, PHASES, CampaignWalk, walk_master
 from tradingbot.campaign.session import CampaignCallbacks, WalkedCampaign, walk_campaign
 from tradingbot.campaign.status import PhaseRecord, read_status
+from tradingbot.campaign.training_phase import PhaseTools
 from tradingbot.domain.errors import ConfigError, InterruptionError
 from tradingbot.evaluation.gates.gates_file import load_gates
+from tradingbot.evaluation.performance.record import AGENTS
 from tradingbot.runs.ledger import Ledger
+from tradingbot.training.result_file import read_result
 
 
 @pytest.fixture(scope="module")
@@ -131,8 +135,31 @@ def test_benchmarks_are_judged_where_they_are_given(
     assert gates["environment/step"] == "not measured"
 
 
-def test_page_says_of_a_missing_master_what_it_lacks(walked: WalkedCampaign) -> None:
-    assert "training preset" in walked.status.phase("master").words
+def test_master_that_cannot_be_trained_is_left_out_with_the_reason(
+    walked: WalkedCampaign, workspace: Path
+) -> None:
+    walk = CampaignWalk(
+        replace(tiny_campaign(), master="recovery_b"),
+        PhaseTools(workspace, lambda *_: None, lambda _: None, lambda: False),
+    )
+
+    found = walk_master(walk)
+
+    assert walked.status.phase("master").state == "left out"
+    assert found.left_out
+    assert "environment" in found.words
+
+
+def test_figures_of_a_master_are_those_of_its_training(workspace: Path) -> None:
+    result = read_result(workspace / "runs" / "tiny-full")
+    agents = result.parts[-1].policy(AGENTS)
+
+    figures = master_figures(result)
+
+    assert agents is not None
+    assert figures["master_sharpe_annual"] == agents.sharpe_annual
+    assert figures["master_drawdown_frac"] == agents.max_drawdown_frac
+    assert isinstance(figures["master_most_cash_frac"], str)
 
 
 def _data(workspace: Path) -> str:

@@ -64,7 +64,7 @@ def run_campaign(  # noqa: PLR0913 - one option for each thing that identifies a
     tune: Annotated[
         int, Option(min=0, help="Trials of tuning on the prototype's symbols; 0: none.")
     ] = 0,
-    master: Annotated[str, Option(help="Training preset of the master.")] = "master",
+    master: Annotated[str, Option(help="Training preset of the master, or none.")] = "master",
     gates: Annotated[
         str, Option(help="Gates that come with the package, or a YAML file.")
     ] = "product",
