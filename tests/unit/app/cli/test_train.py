@@ -72,8 +72,8 @@ def complain(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
             "was sac (--learner; conflicts with environment.kind of preset portfolio)",
         ),
         (
-            ["--preset", "portfolio", "--set", "device=cuda"],
-            "was cuda (--set device; conflicts with environment.kind of preset portfolio)",
+            ["--preset", "portfolio", "--set", "encoder.preset=tiny"],
+            "was tiny (--set encoder.preset; conflicts with environment.kind of preset portfolio)",
         ),
     ],
 )
