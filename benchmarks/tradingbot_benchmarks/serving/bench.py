@@ -82,11 +82,11 @@ def measure_serving(
         loaded, model = draw_served_model(Path(folder), scale, threads=threads)
         bars = draw_bars(scale.bars, scale.n_symbols, len(model.feature_ids))
         progress(1, _N_STAGES, "drawn")
-        live = _compare(loaded, model, bars)
+        theirs, ours, gap = _compare(loaded, model, bars)
         progress(2, _N_STAGES, "compared")
         one = _time_one(model, scale)
         progress(3, _N_STAGES, "one symbol")
-        both = _time_bars(*live, bars)
+        both = _time_bars(theirs, ours, bars)
         windows = _time_windows(loaded, model, scale)
         progress(4, _N_STAGES, "all symbols")
         bar = measure_bar(model, n_bars=scale.bars // 6, stretches=_STRETCHES)
@@ -95,7 +95,7 @@ def measure_serving(
         progress(6, _N_STAGES, "over HTTP")
         swaps = measure_swaps(Path(folder) / "swaps", scale.http.swaps)
         progress(7, _N_STAGES, "swaps")
-    return [*_records(scale, one, both, windows), bar, *served, swaps]
+    return [*_records(scale, one, both, windows), parity_record(gap), bar, *served, swaps]
 
 
 def draw_served_model(
@@ -112,8 +112,9 @@ def draw_served_model(
 
 def _compare(
     loaded: StoredPolicy, model: ServedModel, bars: Any
-) -> tuple[LivePolicy, ServedStream]:
-    """Let both take the first bars; refuse to time answers that differ."""
+) -> tuple[LivePolicy, ServedStream, float]:
+    """Let both take the first bars; refuse to time answers that differ. Last, by how much."""
+    largest = 0.0
     theirs, ours = loaded.live(), model.live()
     private, present = _accounts(len(model.symbols)), np.ones(len(model.symbols), bool)
     for features in bars[: min(3, len(bars))]:
@@ -124,7 +125,14 @@ def _compare(
         gap = largest_difference(ours.act(private).action[:, None], wanted[:, None])
         if not gap <= TOLERANCE:
             raise DataError("ONNX Runtime must agree with PyTorch before it is timed", was=gap)
-    return theirs, ours
+        largest = max(largest, gap)
+    return theirs, ours, largest
+
+
+def parity_record(gap: float) -> BenchRecord:
+    """Return the largest difference of an action between ONNX Runtime and PyTorch."""
+    name, unit = "onnx_largest_difference", "of an action"
+    return BenchRecord(name, gap, unit, TOLERANCE, "goal, at most", note="the first three bars")
 
 
 def _time_one(model: ServedModel, scale: ServeScale) -> list[float]:

@@ -17,9 +17,9 @@ from fixtures.tiny_evaluation import make_run, tiny_evaluation_arguments
 from tradingbot.app.cli.application import run
 from tradingbot.domain.errors import ConfigError
 from tradingbot.evaluation.analyses import evaluated_run as subject_module
-from tradingbot.evaluation.pipeline import engine
 from tradingbot.evaluation.pipeline.analysis_names import OPTIONAL
 from tradingbot.evaluation.pipeline.stored_dossier import read_dossier
+from tradingbot.executors import workers
 from tradingbot.runs import RunDirectory
 from tradingbot.runs.ledger import Entry, Kind, Ledger
 from tradingbot.runs.receipt import write_receipts
@@ -145,7 +145,7 @@ def test_jobs_are_the_processes_that_make_what_is_missing(
         asked.append(count)
         raise ConfigError("processes must not be started here", was=count)
 
-    monkeypatch.setattr(engine, "ProcessExecutor", refuse)
+    monkeypatch.setattr(workers, "ProcessExecutor", refuse)
     for jobs in ("2", "3"):
         assert evaluate(workspace, "tiny", "--jobs", jobs) == 2
 
@@ -167,7 +167,8 @@ def test_gates_judge_what_the_evaluation_left_and_measured(
     assert gates["architecture/parameters"]["outcome"] == "pass"
     assert gates["data/scaler"]["reason"].startswith("the market was generated in memory")
     assert gates["prototype/reproducible"]["outcome"] == "not measured"
-    assert "F production/onnx" not in gates  # it is not built
+    assert gates["F production/onnx"]["outcome"] == "not measured"  # it asks for a benchmark
+    assert "F production/breakers" not in gates  # no record of drills reaches the gates
 
 
 def sha256_of(file: Path) -> str:

@@ -22,6 +22,7 @@ from tradingbot.evaluation.power.session import measure_power
 from tradingbot.evaluation.power.spiked_data import open_subject, worth_of
 from tradingbot.evaluation.power.trial import lay_out_trials, run_trial
 from tradingbot.evaluation.statistics.interval import Interval
+from tradingbot.executors import workers
 from tradingbot.executors.executor import InlineExecutor
 from tradingbot.training.config_files import load_train_config
 from tradingbot.training.data import open_data
@@ -116,7 +117,7 @@ def test_workers_open_the_same_bars_from_what_is_sent_to_them(
 
     request = PowerRequest("market", config, SETTINGS)
     alone = measure_power(request, tmp_path / "alone", jobs=1)
-    monkeypatch.setattr(session, "ProcessExecutor", Workers)
+    monkeypatch.setattr(workers, "ProcessExecutor", Workers)
     shared = measure_power(request, tmp_path / "shared", jobs=3)
 
     assert started == [3]
