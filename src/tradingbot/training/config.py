@@ -245,15 +245,15 @@ class TrainConfig(ConfigSection):
 
     @model_validator(mode="after")
     def _check_environment(self) -> TrainConfig:
-        rules = environment_rules(
+        asked = environment_rules(
             self.environment,
             self.learner,
             clones=self.cloning.enabled,
-            action=self.task.rules.action,
+            rules=self.task.rules,
             encoder=self.encoder.preset,
             features=self.features,
         )
-        for holds, rule, keys in rules:
+        for holds, rule, keys in asked:
             if not holds:
                 raise KeyConflict(rule, *keys, "environment.kind")
         return self

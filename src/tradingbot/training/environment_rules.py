@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tradingbot.domain.errors import ConfigError, join_choices
-from tradingbot.market.params import ActionRules
+from tradingbot.market.params import ActionRules, SimulatorParams
 from tradingbot.training.environment import EnvironmentSection
 from tradingbot.training.learner_section import LearnerSection
 
@@ -15,7 +15,7 @@ def environment_rules(
     learner: LearnerSection,
     *,
     clones: bool,
-    action: ActionRules,
+    rules: SimulatorParams,
     encoder: str,
     features: str,
 ) -> Iterator[tuple[bool, str, tuple[str, ...]]]:
@@ -25,11 +25,11 @@ def environment_rules(
         environment: What is trained in.
         learner: What trains.
         clones: Whether actors clone an expert first.
-        action: How accounts read actions.
+        rules: How accounts read actions and close positions.
         encoder: Name of its preset.
         features: Name of the set.
     """
-    kind = environment.kind
+    kind, action = environment.kind, rules.action
     yield from _learner_rules(kind, learner, clones, action)
     yield (
         action.neutral_gross_frac == 0.0 or kind == "population",
@@ -67,11 +67,11 @@ def environment_rules(
             ("environment.goal.reward", "learner.name"),
         )
         return
-    yield from _portfolio_rules(learner, action, encoder)
+    yield from _portfolio_rules(learner, rules, encoder)
 
 
 def _portfolio_rules(
-    learner: LearnerSection, action: ActionRules, encoder: str
+    learner: LearnerSection, rules: SimulatorParams, encoder: str
 ) -> Iterator[tuple[bool, str, tuple[str, ...]]]:
     """Yield what a master asks: weights that are learned as they are, of accounts of targets."""
     spec, settings = learner.spec, learner.settings
@@ -88,10 +88,18 @@ def _portfolio_rules(
         (f"learner.{learner.name}.act_levels",),
     )
     yield (
-        action.space == "target",
+        rules.action.space == "target",
         "task.rules.action.space must be target in environment portfolio: rules trade its "
-        f"accounts, was {action.space}",
+        f"accounts, was {rules.action.space}",
         ("task.rules.action.space",),
+    )
+    exits = ("stop_loss_frac", "take_profit_frac")
+    yield (
+        not rules.account.watches_bars,
+        f"task.rules.account.{' and '.join(exits)} must be infinite in environment portfolio: its "
+        "net orders fill at opens, none is closed within a bar, was "
+        + " and ".join(str(getattr(rules.account, name)) for name in exits),
+        tuple(f"task.rules.account.{name}" for name in exits),
     )
     yield (
         encoder == "row",

@@ -166,6 +166,15 @@ PORTFOLIO_REFUSED: dict[str, tuple[str, dict[str, Any]]] = {
         {"learner.name": "ppo", "task.rules.action.space": "discrete"},
     ),
     "encoder": ("encoder.preset must be row", {"learner.name": "ppo", "encoder.preset": "tiny"}),
+    "exits within a bar": (
+        "stop_loss_frac and take_profit_frac must be infinite in environment portfolio.*was 0.1",
+        {
+            "learner.name": "ppo",
+            "task.rules.action.space": "target",
+            "encoder.preset": "row",
+            "task.rules.account.stop_loss_frac": 0.1,
+        },
+    ),
     "a rule of its own": (
         "task.private must act",
         {"learner.name": "ppo", "task.private": ["size", "cash"]},
