@@ -14,6 +14,7 @@ from tradingbot.networks.encoders.encoder import EncoderConfig
 from tradingbot.networks.head_config import HeadConfig
 from tradingbot.runs import RunDirectory
 from tradingbot.runs.policy import load_policy
+from tradingbot.serving.export import parity
 from tradingbot.serving.export.run_export import export_run
 from tradingbot.serving.served_model import ServedModel
 
@@ -92,3 +93,22 @@ def test_every_head_and_action_is_pytorchs(tmp_path: Path, head: str, squash: st
     np.testing.assert_allclose(ours, theirs, atol=1e-6)
     assert exported.manifest.parity.n_decisions_differ == 0
     assert len(np.unique(ours)) > 1
+
+
+def test_rounding_of_pytorch_itself_is_no_gap(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ONNX Runtime must be near to what both round, not to how PyTorch happened to round it."""
+    embed = parity._embed
+
+    def rounded(encoder: torch.nn.Module, rows: torch.Tensor, bars: range) -> torch.Tensor:
+        found = embed(encoder, rows, bars)
+        return found + 2e-5 if found.dtype == torch.float32 else found
+
+    monkeypatch.setattr(parity, "_embed", rounded)
+    monkeypatch.setattr(parity, "_compare_answers", lambda *_: (0.0, 0))
+    run = make_served_run(tmp_path, encoder=SMALL_TRANSFORMER)
+
+    exported = export_run(run, tmp_path / "drawn.zip", n_hostile=50)
+
+    assert exported.manifest.parity.largest_difference < 1e-5
