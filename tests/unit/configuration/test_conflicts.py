@@ -18,7 +18,6 @@ _KIND = "environment.kind"
     ("preset", "options", "first", "other"),
     [
         ("portfolio", {"learner.name": "sac"}, "learner.name", f"{_KIND} of preset portfolio"),
-        ("portfolio", {"device": "cuda"}, "device", f"{_KIND} of preset portfolio"),
         ("portfolio", {"encoder.preset": "skip"}, "encoder.preset", f"{_KIND} of preset portfolio"),
         ("spec_sac", {_KIND: "portfolio"}, _KIND, "learner.name of preset spec_sac"),
         ("goal", {"cloning.enabled": True}, "cloning.enabled", f"{_KIND} of preset goal"),

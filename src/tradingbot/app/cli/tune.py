@@ -99,7 +99,7 @@ def tune_settings(  # noqa: PLR0913 - one option for each thing that identifies 
 
     Example: [bold]tradingbot tune us143-ppo --preset us143 --learner ppo --space ppo,encoder[/bold]
 
-    Example: [bold]tradingbot train --preset workspace/tuning/first/best.yaml[/bold]
+    Then: [bold]tradingbot train --preset workspace/tuning/first/best.yaml[/bold]
     """
     invocation = invocation_of(context)
     workers = choose_workers(invocation, executor, address, token_file)
