@@ -44,6 +44,8 @@ def test_each_rule_is_what_it_says() -> None:
     assert rules.minimum_variance(known()) == pytest.approx([0.8, 0.2, 0.0], abs=1e-3)
     assert rules.confidence_weighted(known()) == pytest.approx([0.25, 0.75, 0.0])
     assert rules.best_single(known(means=(0.001, 0.01))).tolist() == [0.0, 1.0, 0.0]
+    # 0.4 of its deviation against 0.3, though the second has the higher mean.
+    assert rules.best_single(known(means=(0.004, 0.006))).tolist() == [1.0, 0.0, 0.0]
     assert rules.all_cash(known()).tolist() == [0.0, 0.0, 1.0]
     wanted = replace_aversion(known(means=(0.001, 0.0)), 50.0)
     # μ ÷ (γ σ²) of the first, nothing of the second, cash for the rest.
@@ -53,6 +55,12 @@ def test_each_rule_is_what_it_says() -> None:
 
 def replace_aversion(given: KnownSleeves, aversion: float) -> KnownSleeves:
     return given._replace(aversion=aversion)
+
+
+def test_covariance_takes_a_tenth_from_its_diagonal() -> None:
+    found = known(correlation=0.5).covariance
+    assert np.diag(found) == pytest.approx([1e-4, 4e-4], rel=1e-6)
+    assert found[0, 1] == pytest.approx(0.9 * 0.5 * 0.01 * 0.02, rel=1e-6)
 
 
 def test_hierarchical_risk_parity_of_two_is_inverse_variance() -> None:
@@ -82,7 +90,7 @@ def test_rules_look_at_past_bars_alone(name: str) -> None:
     book = plant_sleeves(SleeveMarket(n_bars=BARS, n_sleeves=3), 1).book
     cut = 100 + 4 * EVERY_BARS
     value, members = book.value.copy(), book.members.clone()
-    value[cut + 1 :] *= np.linspace(1.0, 9.0, BARS - cut - 1)[:, None]
+    value[cut + 1 :] *= np.linspace(3.0, 9.0, BARS - cut - 1)[:, None]  # from the next bar on
     members[cut + 1 :] = 0.0
     changed = replace(book, value=value, members=members)
 
