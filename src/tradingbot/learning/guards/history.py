@@ -102,10 +102,11 @@ class Names(NamedTuple):
 def names_of(task: Task) -> Names:
     """Read the names of a task; bins of numbers are called by their middle."""
     action = task.action
-    if action.kind == "box":
+    if action.kind != "discrete":
         width = (action.high - action.low) / BOX_BINS
         middles = (action.low + (place + 0.5) * width for place in range(BOX_BINS))
-        bins = tuple(f"actions near {middle:+.2f}" for middle in middles)
+        what = "weights" if action.kind == "simplex" else "actions"
+        bins = tuple(f"{what} near {middle:+.2f}" for middle in middles)
     elif len(task.code_names) == action.n_actions:
         bins = task.code_names
     else:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 import torch
 
+from tradingbot.learning.guards.history import names_of
 from tradingbot.learning.guards.measures import (
     BOX_BINS,
     Runs,
@@ -17,6 +20,7 @@ from tradingbot.learning.guards.measures import (
     measure_metrics,
     measure_played,
     measure_terms,
+    n_bins,
     no_runs,
     run_lengths,
     unexecuted_share,
@@ -229,3 +233,10 @@ def test_numbers_are_compared_by_thirds() -> None:
 
     assert found["eval/share_in_sampling"].item() == pytest.approx(4 / 11)
     assert found["eval/gap"].item() == pytest.approx(7 / 11)
+
+
+@pytest.mark.parametrize("action", [CODES, NUMBERS, ActionSpec.simplex(4)], ids=lambda a: a.kind)
+def test_every_bin_has_a_name(action: ActionSpec) -> None:
+    task = SimpleNamespace(action=action, agent_names=("A",), code_names=(), term_names=())
+
+    assert len(names_of(cast(Any, task)).bins) == n_bins(action)
