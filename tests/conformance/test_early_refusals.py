@@ -396,6 +396,8 @@ MISTAKES: dict[str, str] = {
     "run x --file gone.csv": "file to import must exist",
     "run x --file bars.csv --calendar XNYX": "calendar must be",
     "run x --file bars.csv --grid sesion": "--grid must be one of",
+    "run quick --calendar 24/7": "--calendar must stand with --file",
+    "run quick --grid clock": "--grid must stand with --file",
     "run quick --symbols SPY,NOPE": "symbols that get an agent must be in the data",
     "run quick --set budget.n_env=1": "Did you mean 'n_envs'?",
     "run quick --evaluation qick": CONFIG,

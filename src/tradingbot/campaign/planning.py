@@ -25,6 +25,8 @@ from tradingbot.training.early_refusals import refuse_early
 MASTER_PRESET = "master"
 _GENERATED = "-market"
 """What a generated dataset is called after the campaign's name."""
+_SEED = 0
+"""Of a campaign for which neither options nor preset name one."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,11 @@ def plan_campaign(asked: CampaignOptions, workspace: Path) -> CampaignRequest:
         UserError: Saying what is not as it must be, and what to do.
     """
     dataset, preset, generates = _choose_data(asked, workspace)
-    config = campaign_config(preset, asked.options, dataset, generates=generates)
+    options = dict(asked.options)
+    config = campaign_config(preset, options, dataset, generates=generates)
+    if config.seed is None:  # a campaign that goes on must have the seed that it began with
+        options["seed"] = _SEED
+        config = campaign_config(preset, options, dataset, generates=generates)
     _refuse_early(asked, config, workspace, generates=generates)
     own = asked.evaluation_options or {}
     load_evaluate_config(asked.evaluation, own)
@@ -67,7 +73,7 @@ def plan_campaign(asked: CampaignOptions, workspace: Path) -> CampaignRequest:
         name=asked.name,
         config=config,
         preset=preset,
-        options=tuple(asked.options.items()),
+        options=tuple(options.items()),
         bars=asked.bars,
         generates=generates,
         accept=asked.accept,

@@ -43,8 +43,12 @@ def run_campaign(  # noqa: PLR0913 - one option for each thing that identifies a
     file: Annotated[
         Path | None, Option(help="Import this file or folder of bars as the dataset first.")
     ] = None,
-    calendar: Annotated[str, Option(help="Of --file: an exchange, or 24/7.")] = "XNYS",
-    grid: Annotated[str, Option(help="Of --file: session or clock.")] = "session",
+    calendar: Annotated[
+        str | None, Option(help="Of --file: an exchange, or 24/7; XNYS if left out.")
+    ] = None,
+    grid: Annotated[
+        str | None, Option(help="Of --file: session or clock; session if left out.")
+    ] = None,
     symbols: Annotated[
         str | None, Option(help="Symbols that get an agent, e.g. SPY,AAPL; else all.")
     ] = None,
@@ -73,7 +77,9 @@ def run_campaign(  # noqa: PLR0913 - one option for each thing that identifies a
         Option(metavar="FILE", help="JSON of tradingbot bench; may be given again."),
     ] = None,
     device: Annotated[str | None, Option(help="auto, cpu or cuda.")] = None,
-    seed: Annotated[int, Option(min=0, help="Root of all randomness.")] = 0,
+    seed: Annotated[
+        int | None, Option(min=0, help="Root of all randomness; else the preset's, or 0.")
+    ] = None,
     until: Annotated[str, Option(help=f"Last phase: {', '.join(_PHASES)}.")] = "final",
     go_on: Annotated[bool, Option("--go-on", help="Pass over gates that fail.")] = False,
     status: Annotated[
@@ -113,11 +119,12 @@ def run_campaign(  # noqa: PLR0913 - one option for each thing that identifies a
         _show_status(invocation, chosen, as_json=as_json)
         return
     require_known(until, _PHASES, "--until must be a phase")
-    options = read_options(settings, "--set") | {"seed": seed}
-    options |= {} if device is None else {"device": device}
+    given = {"seed": seed, "device": device}
+    options = read_options(settings, "--set")
+    options |= {key: value for key, value in given.items() if value is not None}
     if symbols is not None:
         options["symbols"] = split_commas(symbols, "--symbols", "symbols", "SPY,AAPL")
-    bars = None if file is None else _bars(file, calendar, grid)
+    bars = _bars(file, calendar, grid)
     asked = CampaignOptions(
         name=chosen,
         subject=subject,
@@ -153,7 +160,14 @@ def _name(subject: str | None, preset: str | None, name: str | None) -> str:
     return chosen
 
 
-def _bars(file: Path, calendar: str, grid: str) -> FileImport:
+def _bars(file: Path | None, calendar: str | None, grid: str | None) -> FileImport | None:
+    if file is None:
+        for option, value in (("--calendar", calendar), ("--grid", grid)):
+            if value is not None:
+                remedy = f"Leave it out, or write: --file FILE {option} {value}"
+                raise ConfigError(f"{option} must stand with --file", was=value, remedy=remedy)
+        return None
+    calendar, grid = calendar or "XNYS", grid or "session"
     from tradingbot.data.calendar import time_zone_of
     from tradingbot.data.sources.files import FileImport
     from tradingbot.domain.timeframe import BarGrid
