@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -138,6 +139,16 @@ def test_what_has_no_market_keeps_position_and_capital():
 def test_attainable_moves_only_what_can(wanted, movable, expected):
     made = attainable(row(0.3, 0.3, 0.4), row(*wanted), torch.tensor([movable]))
     assert made.tolist()[0] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("held", "target", "filled"), [(0.0, 1.0, 0.02), (1.0, 0.0, -0.02)])
+def test_order_fills_no_more_than_its_share_of_what_trades(held, target, filled):
+    """A tenth of 25,000 at an open 25 % higher is 2 % of the 100,000 of the portfolio."""
+    rules = replace(params(), account=AccountRules(max_participation_frac=0.1))
+    bar = bars([0.25], [0.0], [target])._replace(depth_ccy=row(25_000.0))
+    made = carry((row(1, 0), row(held)), row(1, 0), bar, rules=rules)
+
+    assert made.order.item() == pytest.approx(filled)
 
 
 def test_debt_within_the_bar_is_charged_to_cash():
