@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from fixtures.served_runs import make_served_run
 from fixtures.watched_sessions import make_session
 from tradingbot.domain.errors import ConfigError, StorageError, TradingError
 from tradingbot.monitoring.dashboard.acts.desk import (
@@ -21,7 +22,10 @@ from tradingbot.monitoring.dashboard.acts.desk import (
 from tradingbot.runtime.session.folder import SessionFolder
 from tradingbot.serving.access.audit import AuditTrail
 from tradingbot.serving.access.keys import KeyBook, Scope
+from tradingbot.serving.bundle import BundleVerdict
+from tradingbot.serving.export.run_export import export_run
 from tradingbot.serving.model_versions import ModelVersion
+from tradingbot.serving.registry import ModelRegistry
 
 NOW = datetime(2026, 1, 6, 12, tzinfo=UTC)
 
@@ -163,6 +167,76 @@ def test_model_of_no_registry_is_refused_before_anything_is_written(
         desk.decide_model(admin, ModelAsk("v9", "paper", "why", "t1"))
 
     assert [line.kind for line in AuditTrail(tmp_path).lines()] == ["key created"]
+
+
+@pytest.fixture
+def registry(tmp_path: Path) -> ModelRegistry:
+    """Registry with one candidate that passed the gates."""
+    run = make_served_run(tmp_path / "runs", "run", encoder=None, seed=1)
+    made = export_run(run, tmp_path / "v1.zip", n_hostile=50, verdict=BundleVerdict(status="GO"))
+    registry = ModelRegistry(tmp_path)
+    registry.register(made.path, at=NOW)
+    return registry
+
+
+def decisions(workspace: Path) -> list[tuple[str, str, str]]:
+    lines = AuditTrail(workspace).lines()
+    return [(each.kind, each.subject, each.detail) for each in lines if "model" in each.kind]
+
+
+def test_promotion_is_done_and_audited_once_for_each_confirmation(
+    desk: ActsDesk, tmp_path: Path, registry: ModelRegistry
+) -> None:
+    admin = make_key(tmp_path, "admin")
+
+    told = desk.decide_model(admin, ModelAsk("v1", "paper", "passed", "t1"))
+    again = desk.decide_model(admin, ModelAsk("v1", "paper", "passed", "t1"))
+
+    assert told == "v1 is on paper, by ada"
+    assert ALREADY in again
+    assert len(registry.version("v1").events) == 2
+    assert decisions(tmp_path) == [("model promoted", "v1", "to paper: passed")]
+
+
+def test_decision_that_the_registry_refuses_is_not_audited_as_taken(
+    desk: ActsDesk, tmp_path: Path, registry: ModelRegistry
+) -> None:
+    admin = make_key(tmp_path, "admin")
+
+    with pytest.raises(ConfigError):
+        desk.decide_model(admin, ModelAsk("v1", None, "was never there", "t1"))
+    with pytest.raises(ConfigError):
+        desk.decide_model(admin, ModelAsk("v1", "candidate", "not ahead", "t2"))
+
+    assert registry.version("v1").state == "candidate"
+    assert decisions(tmp_path) == []
+
+
+def test_version_with_a_damaged_bundle_retires_and_does_not_serve(
+    desk: ActsDesk, tmp_path: Path, registry: ModelRegistry
+) -> None:
+    admin = make_key(tmp_path, "admin")
+    path = registry.bundle_path(registry.version("v1"))
+    path.chmod(0o644)
+    path.write_bytes(b"damaged")
+
+    with pytest.raises(StorageError):
+        desk.decide_model(admin, ModelAsk("v1", "paper", "passed", "t1"))
+    desk.decide_model(admin, ModelAsk("v1", "retired", "damaged", "t2"))
+
+    assert decisions(tmp_path) == [("model promoted", "v1", "to retired: damaged")]
+
+
+def test_model_is_not_promoted_where_it_cannot_be_written_down(
+    desk: ActsDesk, tmp_path: Path, registry: ModelRegistry
+) -> None:
+    admin = make_key(tmp_path, "admin")
+    (tmp_path / "served" / "audit.jsonl").write_text("damaged\n")
+
+    with pytest.raises(StorageError):
+        desk.decide_model(admin, ModelAsk("v1", "paper", "passed", "t1"))
+
+    assert registry.version("v1").state == "candidate"
 
 
 def test_confirmation_names_what_will_happen() -> None:

@@ -2,7 +2,9 @@
 
 The same ways are used as by the command line: requests in a session's folder, decisions of the
 registry. What takes risk away (stop, kill) is asked first and written down after, so that it does
-not wait for a disk; what adds risk (arm, promote, roll back) is written down first, or not done.
+not wait for a disk. Arming, which adds risk, is written down first, or not done. The registry may
+refuse a version to the last, so that its decisions are written down once taken; nothing is decided
+where the trail cannot be read.
 """
 
 from __future__ import annotations
@@ -166,15 +168,14 @@ class ActsDesk:
         reason = f"{ask.reason} (key {key.id} {key.name})"
         kind: AuditKind = "model rolled back" if ask.to is None else "model promoted"
         detail = f"to {ask.to or 'paper'}: {ask.reason}"
-        if ask.to is not None:
-            registry.require_fit_to_serve(version)
-        self._audit.record(kind, at=now, who=key.id, subject=version.name, detail=detail)
+        self._audit.lines()  # a damaged trail could not be added to
         if ask.to is None:
             after = registry.roll_back(version.name, at=now, reason=reason)
         else:
             accept = ask.accept or None
             told = {"to": ask.to, "accept": accept, "reason": reason}
             after = registry.promote(version.name, at=now, **told)  # type: ignore[arg-type]
+        self._audit.record(kind, at=now, who=key.id, subject=version.name, detail=detail)
         return f"{after.name} is on {after.state}, by {key.name}"
 
     def _refuse(self, kind: AuditKind, who: str, detail: str) -> None:
