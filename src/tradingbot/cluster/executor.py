@@ -211,6 +211,7 @@ class RayExecutor:
         now = time.monotonic()
         paused = now - self._looked_at > self._times.silence_s / 2.0
         self._looked_at = now
+        self._had_worker_at = now if paused else self._had_worker_at
         for worker in list(self._workers):
             if paused:  # this process was busy or stopped itself, and has not listened
                 worker.heard_at = now
@@ -223,12 +224,12 @@ class RayExecutor:
         if not head_answers(self._address):
             self._return_to_head(progress)
         self._start_workers()
-        self._require_workers(now)
+        self._require_workers(now, progress)
 
-    def _require_workers(self, now: float) -> None:
-        if self._workers:
+    def _require_workers(self, now: float, progress: Progress) -> None:
+        if any(worker.greeting is not None for worker in self._workers):
             self._had_worker_at = now
-        elif self.refused:
+        elif self.refused and not self._workers:
             raise ConfigError(
                 "a node must have the code of the driver",
                 was="; ".join(self.refused.values()),
@@ -241,6 +242,8 @@ class RayExecutor:
                 where=self._address.head,
                 remedy="Add one: tradingbot cluster start --address HOST:PORT",
             )
+        else:
+            progress(0, 0, f"waiting for a free CPU for {now - self._had_worker_at:.0f} s")
 
     def _lose(self, worker: RemoteWorker, cause: str, progress: Progress) -> None:
         """End a worker; do its item again, or report it where that was tried often enough."""

@@ -10,6 +10,7 @@ import os
 import socket
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -157,6 +158,23 @@ def test_item_that_takes_too_long_or_is_cancelled_ends_with_its_worker(
     assert executor.n_lost == 0
 
 
+def test_cluster_whose_cpus_are_taken_by_others_is_told_and_refused(
+    nodes: RayNodes, tmp_path: Path
+) -> None:
+    told: list[str] = []
+    short = replace(FAST, start_s=3.0)
+    with RayExecutor(partial(open_work, tmp_path), address=nodes.address, times=FAST) as others:
+        await_condition(lambda: _all_greeted(others))
+        with RayExecutor(
+            partial(open_work, tmp_path), address=nodes.address, times=short
+        ) as executor:
+            executor.submit(WorkItem("late", ("square", 2)))
+            with pytest.raises(ConfigError, match="a cluster must have a node with a free CPU"):
+                executor.wait(lambda *report: told.append(report[2]))
+
+    assert any("waiting for a free CPU" in text for text in told), told
+
+
 def test_driver_without_the_token_is_refused(nodes: RayNodes, tmp_path: Path) -> None:
     other = tmp_path / "token"
     other.write_text("0" * 64)
@@ -176,6 +194,11 @@ def test_cluster_has_no_dashboard_and_no_client_server(nodes: RayNodes) -> None:
     commands = [command for group in nodes.groups for command in commands_of(group)]
     assert any(b"gcs_server" in each for each in commands)
     assert not any(b"dashboard.py" in each or b"monitor.py" in each for each in commands)
+
+
+def _all_greeted(executor: RayExecutor) -> bool:
+    executor._listen(ignore_progress)
+    return all(worker.greeting is not None for worker in executor.workers)
 
 
 def await_condition(holds: Callable[[], bool]) -> None:
