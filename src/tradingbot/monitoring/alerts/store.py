@@ -106,7 +106,7 @@ class AlertStore:
         return numbers
 
     def unsent(self) -> tuple[tuple[int, AlertNotice], ...]:
-        """Return notices that were decided and whose delivery a restart broke off."""
+        """Return notices that were decided and that no channel took so far."""
         with explained(self.path):
             rows = self._database.execute(
                 "SELECT * FROM notices WHERE is_delivered = 0 ORDER BY id"
@@ -114,7 +114,7 @@ class AlertStore:
         return tuple((row["id"], read_notice(row)) for row in rows)
 
     def record_deliveries(self, deliveries: Sequence[Delivery]) -> None:
-        """Write what became of notices; one with any delivery is not sent again."""
+        """Write what became of notices; one that any channel took is not sent again."""
         if not deliveries:
             return
         with transaction(self._database, self.path) as database:
@@ -125,7 +125,7 @@ class AlertStore:
             )
             database.executemany(
                 "UPDATE notices SET is_delivered = 1 WHERE id = ?",
-                [(each.notice,) for each in deliveries],
+                [(each.notice,) for each in deliveries if each.is_sent],
             )
 
     def silences(self) -> tuple[Silence, ...]:

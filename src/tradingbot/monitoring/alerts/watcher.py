@@ -19,7 +19,7 @@ from tradingbot.monitoring.alerts.silence import Silence
 from tradingbot.monitoring.alerts.sources.source import FAILED, AlertSource, measure_all
 from tradingbot.monitoring.alerts.store import WATCHER, AlertStore
 
-_OLDEST_UNSENT = timedelta(hours=1)
+_OLDEST_UNSENT, _BEFORE_NEXT_TRY = timedelta(hours=1), timedelta(minutes=1)
 _LOOKS_BETWEEN_PRUNING = 3600
 _DATABASE = "database of alerts"
 
@@ -50,6 +50,7 @@ class AlertWatcher:
         """What the process that runs this knows of itself, e.g. `guard_down`."""
         self._engine = EngineState()
         self._looks, self._storage_problem = 0, ""
+        self._tried_at: datetime | None = None
 
     def begin(self, now: datetime) -> None:
         """Go on from what was known last, and send what a kill left unsent.
@@ -58,13 +59,12 @@ class AlertWatcher:
             StorageError: If the database cannot be read.
         """
         self._engine = self.store.load(now)
-        for number, notice in self.store.unsent():
-            if now - notice.at <= _OLDEST_UNSENT:
-                self._dispatcher.send(number, notice)
+        self._send_unsent(now)
         self._beat(now)
 
     def look(self, now: datetime) -> tuple[AlertNotice, ...]:
         """Look once; return what is told. Nothing that is watched can make this fail."""
+        self._try_again(now)
         samples, unmeasured = measure_all(self._sources, now)
         samples += self.own_samples()
         samples.append(
@@ -104,6 +104,25 @@ class AlertWatcher:
     def firing(self) -> int:
         """How many incidents fire now."""
         return sum(each.is_firing for each in self._engine.incidents.values())
+
+    def _try_again(self, now: datetime) -> None:
+        """Send what every channel refused once more: each minute, for an hour."""
+        is_early = self._tried_at is not None and abs(now - self._tried_at) < _BEFORE_NEXT_TRY
+        if is_early or not self._dispatcher.wait(0.0):  # what is under way is not unsent
+            return
+        self.record_results()
+        if self._storage_problem:  # what was sent may not have been written
+            return
+        try:
+            self._send_unsent(now)
+        except StorageError as e:
+            self._storage_problem = str(e)
+
+    def _send_unsent(self, now: datetime) -> None:
+        self._tried_at = now
+        for number, notice in self.store.unsent():
+            if now - notice.at <= _OLDEST_UNSENT:
+                self._dispatcher.send(number, notice)
 
     def _acts(self) -> tuple[tuple[Silence, ...], dict[str, str]]:
         try:

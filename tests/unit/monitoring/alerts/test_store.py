@@ -116,6 +116,30 @@ def test_reader_sees_incidents_notices_and_deliveries_while_the_store_is_open(
     assert heartbeat.is_late(START + timedelta(seconds=6))
 
 
+def test_notice_is_unsent_until_a_channel_took_it(tmp_path: Path) -> None:
+    fire(tmp_path)
+    with AlertStore(tmp_path) as store:
+        ((number, _),) = store.unsent()
+        store.record_deliveries([Delivery(number, "mail", START, False, 3, 1.0, None, "refused")])
+        assert [each for each, _ in store.unsent()] == [number]
+
+        store.record_deliveries([Delivery(number, "file", START, True, 1, 1.0, "mail")])
+        assert store.unsent() == ()
+
+
+def test_incident_that_is_over_is_not_acknowledged(tmp_path: Path) -> None:
+    identity = fire(tmp_path)
+    with AlertStore(tmp_path) as store:
+        state, notices, changed = look(store.load(START), 6, {"session a": 0.1})
+        store.save(changed, notices, state)
+
+    with pytest.raises(ConfigError, match="one that is open"):
+        AlertActs(tmp_path).acknowledge(identity, by="mia", reason="late", now=START)
+
+    assert AlertReader(tmp_path).acts() == ()
+    assert AlertReader(tmp_path).acknowledgements() == {}
+
+
 def test_breach_that_never_fired_leaves_no_row(tmp_path: Path) -> None:
     with AlertStore(tmp_path) as store:
         state = EngineState()

@@ -14,8 +14,10 @@ from fixtures.alert_servers import Received, webhook_server
 from fixtures.watched_workspace import AT, trading
 from tradingbot.app.alerts import watching
 from tradingbot.app.alerts.watching import open_watcher
-from tradingbot.domain.errors import ConfigError, StorageError
+from tradingbot.domain.errors import ChannelError, ConfigError, StorageError
 from tradingbot.monitoring.alerts.acts import AlertActs
+from tradingbot.monitoring.alerts.channels.console import ConsoleChannel, FileChannel
+from tradingbot.monitoring.alerts.channels.webhook import WebhookChannel
 from tradingbot.monitoring.alerts.dead_man import AlerterLife, DeadMan
 from tradingbot.monitoring.alerts.notice import NoticeKind
 from tradingbot.monitoring.alerts.reading import AlertReader
@@ -90,6 +92,28 @@ def test_restart_of_the_alerter_tells_nothing_twice_and_sends_what_was_left(
             watcher.look(now + timedelta(seconds=2))
 
     assert titles(server) == ["CRITICAL: drawdown, session first"] * 2
+
+
+def test_notice_that_every_channel_refused_is_tried_again_until_one_takes_it(
+    tmp_path: Path, server: Received, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise ChannelError("it must take it", was="refused")
+
+    with trading(tmp_path) as trader, watching_over(tmp_path, server) as watcher:
+        watcher.begin(AT)
+        trader.save("70000")
+        with monkeypatch.context() as changed:
+            for kind in (ConsoleChannel, FileChannel, WebhookChannel):
+                changed.setattr(kind, "send", refuse)
+            watcher.look(AT)
+            assert watcher._dispatcher.wait(20.0)
+        for seconds in (30, 61, 62, 130):
+            watcher.look(AT + timedelta(seconds=seconds))
+            assert watcher._dispatcher.wait(20.0)
+            assert len(server.bodies) == (seconds > 60)
+
+    assert titles(server) == ["CRITICAL: drawdown, session first"]
 
 
 def test_only_one_process_watches_a_workspace(tmp_path: Path, server: Received) -> None:
