@@ -8,12 +8,14 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from fixtures.tiny_evaluation import make_run
 from fixtures.tiny_training import tiny_config
 from tradingbot.domain.errors import ConfigError
 from tradingbot.evaluation.analyses.evaluated_run import open_evaluated_run
+from tradingbot.evaluation.backtest.attribution import attribute_backtest
 from tradingbot.evaluation.comparison.measure import common_bars, compare_runs
 from tradingbot.evaluation.comparison.page import headline_of, render_comparison, words_of
 from tradingbot.evaluation.comparison.record import RunComparison
@@ -81,6 +83,29 @@ def test_runs_of_other_days_are_compared_where_bars_are_shared_and_it_is_said(
     assert "data differ" in said
     assert len(found.equity) == 3
     assert all(len(each) == len(found.days) for each in found.equity)
+
+
+def test_difference_over_other_days_pairs_every_quantity_by_its_close(
+    found: RunComparison, workspace: Path
+) -> None:
+    (difference,) = (each for each in found.differences if each.run == "third")
+    tables = []
+    for name in ("third", "first"):
+        subject = open_evaluated_run(name, workspace)
+        played = subject.backtest()
+        columns = {
+            "alpha": 1e4 * attribute_backtest(played, subject.data.factor).alpha.mean(axis=1),
+            "turnover": played.turnover_frac.mean(axis=1),
+            "exposure": np.abs(played.position_frac).mean(axis=1),
+        }
+        tables.append(pd.DataFrame(columns, index=played.closed_at[1:]))
+    less = (tables[0] - tables[1]).dropna()  # aligned by the close
+    assert len(less) == difference.bars
+    assert tables[0].index[0] != tables[1].index[0]  # so that places differ from bar to bar
+
+    assert difference.alpha_bps_per_bar.estimate == pytest.approx(less["alpha"].mean())
+    assert difference.turnover_per_bar_frac.estimate == pytest.approx(less["turnover"].mean())
+    assert difference.exposure_frac.estimate == pytest.approx(less["exposure"].mean())
 
 
 def test_only_settings_that_differ_are_told_as_runs_compare_tells_them(

@@ -16,6 +16,7 @@ from tradingbot.evaluation.dossier.codec import from_plain, to_plain
 from tradingbot.evaluation.metrics import returns
 from tradingbot.evaluation.performance.tear_sheet.measure import (
     Reference,
+    exposure_course,
     price_reference,
     tear_sheet_of,
 )
@@ -46,6 +47,38 @@ def test_months_compound_to_the_whole_return_beside_the_reference(
     assert theirs == pytest.approx((played.close[-1] / played.close[0]).mean())  # type: ignore[index]
     assert sum(month.bars for month in sheet.months) == played.n_bars
     assert sheet.reference == market.name
+
+
+def test_bars_belong_to_the_day_and_month_of_their_close(
+    played: Backtest, sheet: TearSheet
+) -> None:
+    closes = pd.to_datetime(played.closed_at[1:], unit="us")
+    grown = pd.Series(1 + played.portfolio_returns, closes)
+    months = grown.groupby(closes.strftime("%Y-%m"))
+    days = grown.groupby(closes.strftime("%Y-%m-%d")).prod() - 1
+
+    assert [month.bars for month in sheet.months] == months.size().tolist()
+    np.testing.assert_allclose(
+        [month.return_frac for month in sheet.months], months.prod() - 1, atol=1e-12
+    )
+    assert (sheet.first_day, sheet.last_day) == (days.index[0], days.index[-1])
+    assert sheet.tails.best[0].day == days.idxmax()
+    assert sheet.tails.best[0].return_frac == pytest.approx(days.max())
+
+
+def test_drawdown_is_over_on_the_first_day_at_its_peak_again(played: Backtest) -> None:
+    """Two falls, each made up for by the first bar of a later day."""
+    growth = np.ones((played.n_bars, 1))
+    growth[[9, 13, 30, 34]] = [[0.9], [1.2], [0.8], [1.3]]
+    worth = np.concatenate([np.ones((1, 1)), np.cumprod(growth, axis=0)])
+    stamps = pd.to_datetime(played.closed_at, unit="us")
+
+    found = tear_sheet_of(replace(played, equity=np.repeat(worth, 3, axis=1))).drawdowns
+
+    for row, fell, rose in zip(found, (31, 10), (35, 14), strict=True):
+        assert stamps[rose].date() > stamps[rose - 1].date()
+        assert row.recovered_day == str(stamps[rose].date())
+        assert (row.trough_day, row.recovery_bars) == (str(stamps[fell].date()), rose - fell)
 
 
 def test_deepest_drawdown_is_the_maximum_and_its_days_are_those_of_pandas(
@@ -89,6 +122,16 @@ def test_exposure_weighs_accounts_by_their_worth(played: Backtest, sheet: TearSh
     np.testing.assert_allclose(sheet.exposure.turnover_frac, traded, atol=1e-12)
 
 
+def test_shorts_add_to_gross_and_take_from_net_exposure(played: Backtest) -> None:
+    sides = np.broadcast_to([0.5, -0.25, 0.0], played.position_frac.shape)
+    even = replace(played, position_frac=sides, equity=np.ones_like(played.equity))
+
+    found = exposure_course(even)
+
+    np.testing.assert_allclose(found.gross_frac, 0.25)
+    np.testing.assert_allclose(found.net_frac, 0.25 / 3)
+
+
 def test_hours_and_weekdays_divide_all_bars_by_the_clock_of_the_exchange(
     played: Backtest, sheet: TearSheet
 ) -> None:
@@ -129,6 +172,16 @@ def test_trade_list_beyond_its_size_keeps_the_latest_and_the_largest(played: Bac
     assert every.won_ccy + every.lost_ccy == pytest.approx(
         played.trades.pnl_ccy[~played.trades.is_open].sum()
     )
+
+
+def test_won_and_lost_are_those_of_closed_trades_alone(played: Backtest) -> None:
+    pnl = np.where(np.arange(len(played.trades)) % 2 == 0, -3.0, 5.0)
+    is_open = np.arange(len(played.trades)) < 4  # two that lose, two that win
+    log = trade_log(replace(played, trades=replace(played.trades, pnl_ccy=pnl, is_open=is_open)))
+
+    assert log.n_open == 4
+    assert log.won_ccy == 5.0 * (log.n_trades // 2 - 2)
+    assert log.lost_ccy == -3.0 * ((log.n_trades + 1) // 2 - 2)
 
 
 def test_price_course_keeps_the_extremes_and_marks_entry_and_exit(played: Backtest) -> None:
