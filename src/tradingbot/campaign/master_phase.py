@@ -47,7 +47,7 @@ def master_figures(result: TrainResult) -> dict[str, Finding]:
     days = (date.fromisoformat(test.last_day) - date.fromisoformat(test.first_day)).days
     years = max(days, 1) / _DAYS_A_YEAR
     gains = [(1.0 + each.total_return_frac) ** (1.0 / years) for each in (master, fixed)]
-    cash = "its training keeps no weights of cash; backtest the run to see them"
+    cash = "shares of cash are not measured yet: a training keeps none"
     return {
         "master_over_fixed_frac": gains[0] - gains[1],
         "master_sharpe_annual": master.sharpe_annual,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tradingbot.campaign.phases import GATES_OF, PHASES, CampaignWalk, PhaseFinding
@@ -84,7 +84,7 @@ def walk_campaign(
     with storage_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
     with hold_lock(folder / LOCK_FILE, "campaign"):
-        board = StatusBoard(folder, _begin(request, folder))
+        board = StatusBoard(folder, _begin(request, folder, until))
         tools = PhaseTools(workspace, board.progress, callbacks.note, callbacks.interrupted, jobs)
         walk = CampaignWalk(request, tools)
         try:
@@ -105,14 +105,16 @@ def walk_campaign(
         return WalkedCampaign(board.status, folder, write_report(folder, board.status, request))
 
 
-def _begin(request: CampaignRequest, folder: Path) -> CampaignStatus:
+def _begin(request: CampaignRequest, folder: Path, until: str) -> CampaignStatus:
     """Return the status that a campaign begins with, or goes on from.
+
+    Phases after the last one that is to be walked stay as they are, and with them the verdict.
 
     Raises:
         ConfigError: If a campaign of this name asked for something else.
     """
     phases = tuple(PhaseRecord(name) for name in PHASES)
-    label = ""
+    begun = CampaignStatus(request.name, "", request.identity, "running", phases)
     if (folder / STATUS_FILE).is_file():
         before = read_status(folder)
         if before.identity != request.identity:
@@ -122,8 +124,15 @@ def _begin(request: CampaignRequest, folder: Path) -> CampaignStatus:
                 where=str(folder),
                 remedy="Choose another --name, or give the options of before",
             )
-        label = before.label
-    return CampaignStatus(request.name, label, request.identity, "running", phases)
+        begun = replace(begun, label=before.label)
+        names = list(PHASES)
+        for phase in before.phases:
+            is_done = phase.state not in ("waiting", "running")
+            if phase.name in names[names.index(until) + 1 :] and is_done:
+                begun = begun.with_phase(phase)
+        if any(begun.phase(name).state != "waiting" for name in ("full", "final")):
+            begun = replace(begun, verdict=before.verdict, headline=before.headline)
+    return begun
 
 
 def _walk_phase(

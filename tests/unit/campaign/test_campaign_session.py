@@ -99,11 +99,24 @@ def test_campaign_with_other_settings_under_the_same_name_is_refused(
         walk_campaign(replace(tiny_campaign(), evaluation="quick"), workspace)
 
 
-def test_until_ends_a_campaign_early(walked: WalkedCampaign, workspace: Path) -> None:
-    early = walk_campaign(tiny_campaign(), workspace, until="architecture")
+def test_until_ends_a_campaign_early(tmp_path: Path) -> None:
+    early = walk_campaign(tiny_campaign(), tmp_path, until="architecture")
 
     assert early.status.state == "finished"
     assert early.status.phase("full").state == "waiting"
+    assert early.status.verdict == ""
+
+
+def test_until_keeps_what_a_finished_campaign_found_later(workspace: Path) -> None:
+    whole = walk_campaign(tiny_campaign(), workspace, go_on=True)
+
+    early = walk_campaign(tiny_campaign(), workspace, until="data")
+
+    assert _told(early)[1:] == _told(whole)[1:]
+    assert (early.status.verdict, early.status.headline) == (
+        *(whole.status.verdict, whole.status.headline),
+    )
+    assert read_status(early.folder).verdict == "NO-GO"
 
 
 def test_interrupted_training_is_resumed_by_the_same_campaign(tmp_path: Path) -> None:
@@ -159,7 +172,9 @@ def test_figures_of_a_master_are_those_of_its_training(workspace: Path) -> None:
     assert agents is not None
     assert figures["master_sharpe_annual"] == agents.sharpe_annual
     assert figures["master_drawdown_frac"] == agents.max_drawdown_frac
-    assert isinstance(figures["master_most_cash_frac"], str)
+    for name in ("master_most_cash_frac", "master_least_cash_frac"):
+        assert "not measured yet" in str(figures[name])
+        assert "backtest" not in str(figures[name])
 
 
 def _data(workspace: Path) -> str:
