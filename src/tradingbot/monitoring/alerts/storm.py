@@ -42,18 +42,30 @@ def limit_storm(
     """Return what goes out now: the first of a window one by one, the rest as a group.
 
     The first group goes out with the notices that began the storm, the next one a window later:
-    that there is a storm is known at once, and ten thousand messages are never sent.
+    that there is a storm is known at once, and ten thousand messages are never sent. The gravest
+    come first, and a group with something critical that fired or escalated does not wait.
     """
     window = timedelta(seconds=limits.window_s)
     # A clock that went back makes nothing older: what lies ahead still counts.
     recent = [at for at in state.told_at if now - at < window]
     free = max(0, limits.max_notices - len(recent))
-    single, rest = tuple(notices[:free]), (*state.waiting, *notices[free:])
+    ordered = _gravest_first(notices)
+    single, rest = ordered[:free], _gravest_first((*state.waiting, *ordered[free:]))
     state = replace(state, told_at=(*recent, *(now for _ in single)), waiting=rest)
     is_due = state.grouped_at is None or now - state.grouped_at >= window
+    is_due = is_due or any(map(_is_urgent, rest))
     if not rest or not is_due:
         return state, single
     return replace(state, waiting=(), grouped_at=now), (*single, _group(rest, now))
+
+
+def _gravest_first(notices: Sequence[AlertNotice]) -> tuple[AlertNotice, ...]:
+    """Order by severity; what weighs the same stays as it came."""
+    return tuple(sorted(notices, key=lambda each: -_LEVELS.index(each.severity)))
+
+
+def _is_urgent(notice: AlertNotice) -> bool:
+    return notice.severity is AlertLevel.CRITICAL and notice.kind is not NoticeKind.RESOLVED
 
 
 def _group(notices: Sequence[AlertNotice], now: datetime) -> AlertNotice:

@@ -264,11 +264,14 @@ def test_any_history_keeps_duration_cooldown_and_order(
 
 
 @settings(max_examples=60, deadline=None)
-@given(SERIES, st.integers(1, 4), st.floats(1.0, 60.0))
+@given(SERIES, st.integers(1, 4), st.floats(1.0, 60.0), st.sampled_from(AlertLevel))
 def test_any_storm_keeps_its_limit_and_loses_no_incident(
-    series: list[tuple[float, dict[str, float | None]]], most: int, window_s: float
+    series: list[tuple[float, dict[str, float | None]]],
+    most: int,
+    window_s: float,
+    severity: AlertLevel,
 ) -> None:
-    rule = replace(RULE, for_s=0.0, cooldown_s=0.0)
+    rule = replace(RULE, for_s=0.0, cooldown_s=0.0, severity=severity)
     calm, limited = Watch(rule), Watch(rule, StormLimits(most, window_s))
     for seconds, values in series:
         told = {k: v for k, v in values.items() if v is not None}
@@ -281,7 +284,10 @@ def test_any_storm_keeps_its_limit_and_loses_no_incident(
     groups = [at for at, notice in limited.told if notice.kind is NoticeKind.GROUPED]
     for at in single:
         assert sum(at - window_s + 1e-5 < each <= at for each in single) <= most
-    assert all(b - a >= window_s - 1e-6 for a, b in itertools.pairwise(groups))
+    if severity is AlertLevel.CRITICAL:  # does not wait: one group for each look at most
+        assert len(groups) <= len(series) + 1
+    else:
+        assert all(b - a >= window_s - 1e-6 for a, b in itertools.pairwise(groups))
     counted = sum(notice.n_incidents for _, notice in limited.told)
     assert counted + len(limited.state.storm.waiting) == len(calm.told)
     assert limited.told[:1] == calm.told[:1]
