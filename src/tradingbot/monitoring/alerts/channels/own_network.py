@@ -21,6 +21,9 @@ from tradingbot.monitoring.alerts.channels.channel import NetworkTerms
 
 REMEDY = "Set allow_private: true for this channel where that is meant"
 _NUMBERS = re.compile(r"[0-9a-fx.]+", re.IGNORECASE)
+_WATCHED = frozenset({"socket.connect", "socket.sendto", "socket.sendmsg"})
+_ENDS_WITH_IPV4 = tuple(map(ipaddress.IPv6Network, ("64:ff9b::/96", "::/96")))
+"""NAT64, and IPv6 addresses of old that carry one of IPv4."""
 _guarded = threading.local()
 _installing = threading.Lock()
 _is_installed = False
@@ -41,6 +44,8 @@ def is_own_network(address: str) -> bool:
     """
     found = ipaddress.ip_address(address.partition("%")[0])
     mapped = getattr(found, "ipv4_mapped", None) or getattr(found, "sixtofour", None)
+    if any(found in each for each in _ENDS_WITH_IPV4):
+        mapped = ipaddress.IPv4Address(found.packed[-4:])
     return not found.is_global or found.is_multicast or bool(mapped and not mapped.is_global)
 
 
@@ -94,9 +99,11 @@ def _install() -> None:
 
 def _look(event: str, arguments: tuple[Any, ...]) -> None:
     refusals: list[str] | None = getattr(_guarded, "refused", None)
-    if event != "socket.connect" or refusals is None:
+    if event not in _WATCHED or refusals is None:
         return
     place = arguments[1]
+    if place is None:  # sent to where it is connected, which was looked at
+        return
     is_file = not isinstance(place, tuple)  # a socket of this machine
     host = "a socket of this machine" if is_file else str(place[0])
     if is_file or any(map(is_own_network, _addresses_of(host, None))):
