@@ -9,8 +9,16 @@ from pathlib import Path
 import pytest
 
 from fixtures.tiny_campaign import tiny_campaign
+from tradingbot.campaign import phases
 from tradingbot.campaign.master_phase import master_figures
-from tradingbot.campaign.phases import GATES_OF, PHASES, CampaignWalk, walk_master
+from tradingbot.campaign.phases import (
+    GATES_OF,
+    PHASES,
+    CampaignWalk,
+    PhaseFinding,
+    walk_full,
+    walk_master,
+)
 from tradingbot.campaign.session import CampaignCallbacks, WalkedCampaign, walk_campaign
 from tradingbot.campaign.status import PhaseRecord, read_status
 from tradingbot.campaign.training_phase import PhaseTools
@@ -18,6 +26,7 @@ from tradingbot.domain.errors import ConfigError, InterruptionError
 from tradingbot.evaluation.gates.gates_file import load_gates
 from tradingbot.evaluation.performance.record import AGENTS
 from tradingbot.runs.ledger import Ledger
+from tradingbot.training.config import TrainConfig
 from tradingbot.training.result_file import read_result
 
 
@@ -161,6 +170,26 @@ def test_master_that_cannot_be_trained_is_left_out_with_the_reason(
     assert walked.status.phase("master").state == "left out"
     assert found.left_out
     assert "environment" in found.words
+
+
+def test_full_phase_trains_with_what_tuning_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trained: list[TrainConfig] = []
+
+    def train(_walk: object, _phase: str, config: TrainConfig, _evaluation: str) -> PhaseFinding:
+        trained.append(config)
+        return PhaseFinding("trained")
+
+    monkeypatch.setattr(phases, "_train_and_judge", train)
+    best = tmp_path / "best.yaml"
+    best.write_text("extends: quick\nguards:\n  patience: 9\n")
+    tools = PhaseTools(tmp_path, lambda *_: None, lambda _: None, lambda: False)
+    for found in (None, best):
+        walk_full(CampaignWalk(tiny_campaign(), tools, best=found))
+
+    assert trained[0] == tiny_campaign().config
+    assert trained[1].guards.patience == 9 != trained[0].guards.patience
 
 
 def test_figures_of_a_master_are_those_of_its_training(workspace: Path) -> None:
