@@ -17,6 +17,7 @@ import base64
 import hashlib
 import re
 import sys
+import sysconfig
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib import metadata
@@ -94,9 +95,15 @@ def changed_files(distribution: metadata.Distribution) -> list[str]:
 
 
 def installed(lock: Path = LOCK) -> dict[str, metadata.Distribution]:
-    """Return what is installed of the lock's packages, by normalised name."""
+    """Return what is installed of the lock's packages, by normalised name.
+
+    Of the environment's own folders alone: setuptools puts copies of packages that it brings along
+    on the path of whatever imports it.
+    """
     pinned = locked_versions(lock)
-    every = {normalise(str(each.metadata["Name"])): each for each in metadata.distributions()}
+    folders = list(dict.fromkeys(sysconfig.get_path(name) for name in ("purelib", "platlib")))
+    found = metadata.distributions(path=folders)
+    every = {normalise(str(each.metadata["Name"])): each for each in found}
     return {name: every[name] for name in sorted(pinned) if name in every}
 
 

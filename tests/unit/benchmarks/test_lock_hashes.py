@@ -113,6 +113,14 @@ def test_packages_of_this_environment_are_those_that_were_locked() -> None:
     assert checked.findings == ()
 
 
+def test_copies_that_setuptools_brings_along_are_not_what_is_installed() -> None:
+    import setuptools  # noqa: F401  # puts its copies on the path
+
+    found = lock_hashes.installed()
+
+    assert not any("_vendor" in str(each.locate_file("")) for each in found.values())
+
+
 def test_every_pin_has_a_hash_but_those_of_other_systems() -> None:
     hashed = {pin.partition("==")[0] for pin, _ in lock_hashes.read_hashes()}
     missing = lock_hashes.locked_versions().keys() - hashed
