@@ -186,7 +186,7 @@ def build_policy(
         raise ConfigError(
             "an account must be traded with one number or code",
             was=f"an actor of {layout.n_components} numbers",
-            remedy="Act with the learner itself where actions are vectors",
+            remedy="A master acts by `runs.master.load_master`",
         )
     prefix = layout.prefix
     stored = {
@@ -198,10 +198,10 @@ def build_policy(
     # The generator's draws are overwritten: every parameter is in the tensors.
     actor = StackedHead(n_agents, n_inputs, layout.n_outputs, layout.head, torch.Generator())
     wanted = {name: tuple(parameter.shape) for name, parameter in actor.state_dict().items()}
-    _require_shapes({name: tuple(tensor.shape) for name, tensor in stored.items()}, wanted)
+    require_shapes({name: tuple(tensor.shape) for name, tensor in stored.items()}, wanted)
     trades = tensors.get(TRADES)
     if trades is not None:
-        _require_shapes({TRADES: tuple(trades.shape)}, {TRADES: (n_agents,)})
+        require_shapes({TRADES: tuple(trades.shape)}, {TRADES: (n_agents,)})
     actor.load_state_dict(stored)
     return NetworkPolicy(
         view,
@@ -213,9 +213,14 @@ def build_policy(
     )
 
 
-def _require_shapes(
+def require_shapes(
     found: Mapping[str, tuple[int, ...]], wanted: Mapping[str, tuple[int, ...]]
 ) -> None:
+    """Refuse tensors of other names or shapes.
+
+    Raises:
+        ConfigError: Naming the first.
+    """
     odd = sorted(name for name in {*found, *wanted} if found.get(name) != wanted.get(name))
     if odd:
         raise ConfigError(

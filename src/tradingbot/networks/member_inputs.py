@@ -32,6 +32,16 @@ class MemberInputs:
             require(width >= 1 and first >= end, "spans must be in order and not overlap", self)
             end = first + width * self.n_members
 
+    @classmethod
+    def beside(cls, n_members: int, width: int, shared: int, own: int) -> MemberInputs:
+        """Return those of a view of members and shared numbers, before `own` numbers of each.
+
+        Example:
+            >>> MemberInputs.beside(3, width=2, shared=1, own=1)
+            MemberInputs(n_members=3, spans=((0, 2), (7, 1)))
+        """
+        return cls(n_members, ((0, width), (n_members * width + shared, own)))
+
     @property
     def member_width(self) -> int:
         """Numbers of one member."""

@@ -14,6 +14,8 @@ from tradingbot.runs.record import StoredModel
 
 FROZEN_ENCODER, LEARNING_ENCODER = "encoder.", "view.encoder."
 """What the names of an encoder's weights begin with: by itself, or as part of the learner."""
+PROJECTION = "projection."
+"""What the names of those begin with through which a master sees embeddings, if any."""
 
 
 class ActorRecord(StoredModel):
@@ -100,6 +102,23 @@ class OptionsRecord(StoredModel):
     """Largest correction of what an option proposes."""
 
 
+class PortfolioRecord(StoredModel):
+    """What a master divides capital among: sleeves, who trades them, and the one account."""
+
+    symbols: tuple[str, ...]
+    """N sleeves, in order."""
+    rule: str
+    """Rule of the package that trades them, with its parameters; empty where agents do."""
+    run: str
+    """Run whose agents trade them; empty where a rule does."""
+    run_sha256: str
+    """Of the weights of those agents."""
+    shared: tuple[str, ...]
+    """What is seen of the market, mean over symbols, by name."""
+    account: dict[str, Any]
+    """Fields of `market.params.AccountRules`, of the portfolio's own account."""
+
+
 class ActingRecord(StoredModel):
     """Part of a manifest of version 2."""
 
@@ -121,12 +140,14 @@ class ActingRecord(StoredModel):
     """What agents are asked for where they were trained towards goals; not written elsewhere."""
     options: OptionsRecord | None = None
     """What agents choose from where they follow options; not written elsewhere."""
+    portfolio: PortfolioRecord | None = None
+    """What a master's weights are of; not written elsewhere."""
 
     @model_serializer(mode="wrap")
     def _without_nothing(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave goal and options out where there are none: manifests of before keep their hash."""
+        """Leave out what there is none of: manifests of before keep their hash."""
         written: dict[str, Any] = write(self)
-        for name in ("goal", "options"):
+        for name in ("goal", "options", "portfolio"):
             if getattr(self, name) is None:
                 written.pop(name, None)
         return written

@@ -18,7 +18,6 @@ from tradingbot.learning.learner import Metrics
 from tradingbot.learning.learner_state import tensors_below
 from tradingbot.learning.trainer_hooks import Snapshot
 from tradingbot.learning.trainer_tensors import as_lists, copied_tensors, to_host
-from tradingbot.networks.encoders.encoder import Encoder
 from tradingbot.runs import CheckpointContent, Journal, RunDirectory, save_checkpoint
 from tradingbot.runs.acting import FROZEN_ENCODER, ActingRecord
 from tradingbot.runs.loading import require_checkpoint
@@ -29,7 +28,6 @@ from tradingbot.runs.resuming import ResumePoint
 JOURNALS = ("preparation", "metrics", "evaluations", "recorder")
 """Figures of pre-training and cloning, of every update, of every evaluation, and what the flight
 recorder saw."""
-_ENCODER = FROZEN_ENCODER.removesuffix(".")
 
 
 class CheckpointWriter:
@@ -43,7 +41,6 @@ class CheckpointWriter:
             for name in JOURNALS
         }
         self._networks: Mapping[str, Any] = {}
-        self._encoder: Encoder | None = None
         self._normaliser: Mapping[str, Tensor] = {}
         self._acting: ActingRecord | None = None
         checkpoint = point.checkpoint if point else None
@@ -52,13 +49,11 @@ class CheckpointWriter:
     def save_networks_of(
         self,
         networks: Mapping[str, Any],
-        encoder: Encoder | None,
         normaliser: Mapping[str, Tensor],
         acting: ActingRecord,
     ) -> None:
         """Say which weights checkpoints hold for acting, and how they act."""
-        self._networks, self._encoder, self._normaliser = networks, encoder, normaliser
-        self._acting = acting
+        self._networks, self._normaliser, self._acting = networks, normaliser, acting
 
     def save(self, snapshot: Snapshot) -> None:
         """Write a checkpoint, and how far the journals go with it.
@@ -126,9 +121,8 @@ class CheckpointWriter:
         return found.training
 
     def acting_tensors(self) -> dict[str, Tensor]:
-        """Weights that acting needs: the learner's networks, and a frozen encoder."""
-        encoder = {} if self._encoder is None else {_ENCODER: self._encoder}
-        return copied_tensors({**self._networks, **encoder})
+        """Weights that acting needs."""
+        return copied_tensors(self._networks)
 
     def take(self, event: Event) -> None:
         """Write down what can be drawn as a curve; nothing that depends on speed."""

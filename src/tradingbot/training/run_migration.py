@@ -210,7 +210,7 @@ def _keep(
     learner, writer = setup.learner, CheckpointWriter(run, None)
     try:
         acting = describe_acting(config, data)
-        writer.save_networks_of(learner.networks(), setup.frozen, data.normaliser, acting)
+        writer.save_networks_of(setup.acting_networks, data.normaliser, acting)
         recorder = FlightRecorder(learner.task, config.guards, write=writer.record)
         hooks = Hooks(dict, writer.save, dict, lambda event: None)
         trainer = Trainer(learner, config.plan, hooks, recorder)

@@ -14,13 +14,13 @@ from tradingbot.agents.policy import Policy, PolicyInputs
 from tradingbot.data.splits import IndexRange
 from tradingbot.envs.population import PRIVATE_NAMES, PopulationTask
 from tradingbot.envs.population.layout import action_spec, market_table
-from tradingbot.envs.portfolio.book import portfolio_inputs
 from tradingbot.envs.world import FEATURE_BOUND, World
 from tradingbot.features.panel import formula_hashes
 from tradingbot.features.scaler_files import ScalerRecord
 from tradingbot.learning.shrinkage import Act
 from tradingbot.learning.task import ActionSpec, Observation, Task
 from tradingbot.market.goals import GOAL_INPUTS
+from tradingbot.market.portfolio.inputs import portfolio_inputs
 from tradingbot.networks.actor_layout import ActorLayout
 from tradingbot.networks.encoders.catalogue import encoder_preset
 from tradingbot.runs import RunDirectory, acting, require_fit
@@ -122,6 +122,21 @@ def describe_acting(config: TrainConfig, data: TrainingData) -> acting.ActingRec
         threads=config.threads,
         goal=_describe_goal(config),
         options=_describe_options(config),
+        portfolio=_describe_portfolio(config, data),
+    )
+
+
+def _describe_portfolio(config: TrainConfig, data: TrainingData) -> acting.PortfolioRecord | None:
+    if config.environment.kind != "portfolio":
+        return None
+    agents = data.sleeve_agents
+    return acting.PortfolioRecord(
+        symbols=data.world.symbols,
+        rule=config.environment.portfolio.sleeves if agents is None else "",
+        run="" if agents is None else agents.run,
+        run_sha256="" if agents is None else agents.sha256,
+        shared=data.world.regime_names,
+        account=asdict(config.task.rules.account),
     )
 
 

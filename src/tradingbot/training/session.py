@@ -213,8 +213,8 @@ def _train(run: RunDirectory, work: _Work, callbacks: SessionCallbacks) -> Sessi
     with within_memory(work.setup.device), ExitStack() as stack:
         writer = CheckpointWriter(run, work.point)
         stack.callback(writer.close)
-        networks, acting = work.setup.learner.networks(), describe_acting(work.config, work.data)
-        writer.save_networks_of(networks, work.setup.frozen, work.data.normaliser, acting)
+        acting = describe_acting(work.config, work.data)
+        writer.save_networks_of(work.setup.acting_networks, work.data.normaliser, acting)
         if not _ready(work, writer, callbacks):
             return _stop_early(run)
         with ExitStack() as watched:

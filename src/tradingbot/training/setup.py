@@ -16,6 +16,7 @@ from tradingbot.domain.errors import ConfigError
 from tradingbot.envs.auxiliary import auxiliary_targets
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.population import PopulationTask
+from tradingbot.envs.portfolio.task import PortfolioTask
 from tradingbot.evaluation.backtest.baselines import baseline
 from tradingbot.evaluation.demonstrations import demonstrator, expert_actions
 from tradingbot.learning.cloning.learner import Cloner
@@ -33,6 +34,7 @@ from tradingbot.networks.heads import StackedHead
 from tradingbot.networks.parameters import ParameterReport, report_parameters
 from tradingbot.networks.view import EncoderView, TableView, View
 from tradingbot.rewards import RewardConfig
+from tradingbot.runs.acting import FROZEN_ENCODER, PROJECTION
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.data import TrainingData, require_parts
 from tradingbot.training.encoder_transfer import Transfer, take_over
@@ -62,6 +64,17 @@ class TrainingSetup:
     def frozen(self) -> Encoder | None:
         """An encoder that does not learn with the agents, and so is no network of the learner."""
         return None if isinstance(self.view, EncoderView) else self.encoder
+
+    @property
+    def acting_networks(self) -> dict[str, nn.Module]:
+        """What checkpoints hold to act by: what learns, and what it sees through unlearned."""
+        networks = dict(self.learner.networks())
+        if self.frozen is not None:
+            networks[FROZEN_ENCODER.removesuffix(".")] = self.frozen
+        task = self.learner.task
+        if isinstance(task, PortfolioTask) and task.book.projection is not None:
+            networks[PROJECTION.removesuffix(".")] = task.book.projection
+        return networks
 
     @property
     def parameters(self) -> ParameterReport:

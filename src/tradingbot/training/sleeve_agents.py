@@ -16,10 +16,9 @@ from tradingbot.envs.population.layout import market_table
 from tradingbot.envs.world import World
 from tradingbot.networks.threads import torch_threads
 from tradingbot.plugins.reference import RUN_PREFIX
-from tradingbot.runs import find_run, require_fit
+from tradingbot.runs import require_fit
 from tradingbot.runs.embeddings import kept_embeddings
-from tradingbot.runs.finding import require_single_accounts
-from tradingbot.runs.policy import load_policy
+from tradingbot.runs.master import load_sleeves
 from tradingbot.runs.record import DataIdentity
 from tradingbot.runs.tensors import final_hash
 from tradingbot.training.config_files import config_of_mapping
@@ -66,9 +65,8 @@ def open_sleeve_agents(
     """
     if not sleeves.startswith(RUN_PREFIX):
         return None
-    run = find_run(workspace / "runs", sleeves.removeprefix(RUN_PREFIX))
-    require_single_accounts(run)
-    loaded, table = load_policy(run), market_table(world)
+    run, loaded = load_sleeves(sleeves.removeprefix(RUN_PREFIX), workspace / "runs")
+    table = market_table(world)
     scalers = [scaler.sha256 for scaler in world.scalers] or None
     require_fit(
         loaded.checkpoint.manifest,
@@ -83,7 +81,8 @@ def open_sleeve_agents(
             seen = kept_embeddings(loaded.encoder, table, workspace)
     rules = config_of_mapping(run.record.config).task.rules
     embeddings = seen.movedim(0, 1).float().numpy()
-    return SleeveAgents(policy, rules, embeddings, final_hash(loaded.checkpoint.agent))
+    weights = final_hash(loaded.checkpoint.agent)
+    return SleeveAgents(run.id, policy, rules, embeddings, weights)
 
 
 def portfolio_identity(identity: DataIdentity, agents: SleeveAgents | None) -> DataIdentity:

@@ -19,6 +19,7 @@ from tradingbot.envs.starting import first_ready_bar
 from tradingbot.envs.world import World
 from tradingbot.evaluation.backtest import Backtest, backtest
 from tradingbot.evaluation.backtest.baselines import baseline
+from tradingbot.networks.projection import Projection
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.data import TrainingData
 from tradingbot.training.environment_rules import require_sleeve_rule
@@ -39,8 +40,8 @@ def open_book(config: TrainConfig, data: TrainingData, env: EnvConfig, seed: int
         seen = market_table(world).movedim(0, 1).numpy()
     else:
         paths, seen = _trade_by_agents(world, env, agents), agents.embeddings
-    shown = principal_components(seen, data.split.train, settings.embedding_numbers)
-    return write_book(world, paths, shown)
+    projection = principal_components(seen, data.split.train, settings.embedding_numbers)
+    return write_book(world, paths, seen, projection)
 
 
 def _trade_by_agents(world: World, env: EnvConfig, agents: SleeveAgents) -> SleevePaths:
@@ -100,20 +101,21 @@ def paths_of(played: Backtest, world: World, bars: IndexRange) -> SleevePaths:
 
 def principal_components(
     seen: NDArray[np.float32], train: IndexRange, count: int
-) -> NDArray[np.float32]:
-    """Return the directions (T, N, count) in which what is seen varies most, of deviation 1.
+) -> Projection | None:
+    """Return the directions in which what is seen varies most, of deviation 1.
 
     Args:
         seen: (T, N, E).
         train: Bars that means and directions are taken from.
-        count: Directions; 0, or as many as there are numbers or more: all numbers, as they are.
+        count: Directions; None is returned for 0, or as many as there are numbers or more: all
+            numbers are seen as they are.
     """
     width = seen.shape[-1]
     if count == 0 or count >= width:
-        return seen
+        return None
     learned = seen[train.start : train.stop].reshape(-1, width).astype(np.float64)
     mean = learned.mean(axis=0)
     variance, directions = np.linalg.eigh(np.cov(learned.T))
     best = directions[:, ::-1][:, :count] / np.sqrt(np.maximum(variance[::-1][:count], 1e-12))
     signs = np.sign(best[np.abs(best).argmax(axis=0), np.arange(count)])
-    return np.asarray((seen - mean) @ (best * signs), dtype=np.float32)
+    return Projection(torch.from_numpy(mean), torch.from_numpy(best * signs))

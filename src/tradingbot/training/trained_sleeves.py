@@ -15,6 +15,8 @@ from tradingbot.market.params import SimulatorParams
 class SleeveAgents:
     """The agents of a run, and how they see the market."""
 
+    run: str
+    """Id of the run."""
     policy: Policy
     rules: SimulatorParams
     """Of the accounts that they were trained with."""

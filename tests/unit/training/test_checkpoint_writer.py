@@ -23,7 +23,7 @@ def save(run: RunDirectory, *sequences: int, resumes: bool) -> None:
         actor = torch.nn.Linear(2, 2)
         torch.nn.init.constant_(actor.weight, 1.0 + sequence)
         torch.nn.init.constant_(actor.bias, 0.5)
-        writer.save_networks_of({"actor": actor}, None, {}, None)  # type: ignore[arg-type]
+        writer.save_networks_of({"actor": actor}, {}, None)  # type: ignore[arg-type]
         labels: tuple[Label, ...] = ("last", *(("start",) if sequence == 0 else ()))
         tensors = {"weight": actor.weight.detach()}
         writer.save(Snapshot(sequence, sequence, sequence, tensors, labels, math.nan))

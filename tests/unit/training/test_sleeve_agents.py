@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from fixtures.tiny_portfolio import begin_agents, master_config
 from fixtures.tiny_training import tiny_config
 from tradingbot.agents.confidence import read_confidence
 from tradingbot.data.splits import IndexRange
@@ -16,34 +17,18 @@ from tradingbot.envs.portfolio.task import PortfolioTask
 from tradingbot.envs.starting import first_ready_bar
 from tradingbot.evaluation.backtest import backtest
 from tradingbot.networks.actor_layout import Squash
-from tradingbot.training.config import TrainConfig
 from tradingbot.training.data import open_data
 from tradingbot.training.early_refusals import refuse_early
 from tradingbot.training.run_policy import open_policy
 from tradingbot.training.session import begin_run
 from tradingbot.training.setup import build_training_setup, env_config
 
-MASTER = {
-    "environment.kind": "portfolio",
-    "environment.portfolio.sleeves": "run:agents",
-    "environment.portfolio.embedding_numbers": 3,
-    "learner.direct.act_levels": 0,
-    "learner.direct.objective": "reward",
-    "task.rules.episode.episode_bars": 8,
-    "validation.shrink": False,
-    "guards.probe_every": 0,
-}
-
 
 @pytest.fixture(scope="module")
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("workspace")
-    begin_run(tiny_config(), folder, name="agents")
+    begin_agents(folder)
     return folder
-
-
-def master_config(**more: object) -> TrainConfig:
-    return tiny_config(**(MASTER | more))
 
 
 def test_sleeves_are_traded_as_the_run_backtests(workspace: Path) -> None:

@@ -15,19 +15,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from tradingbot.domain.errors import DataError
-from tradingbot.envs.portfolio.accounting import SleeveBars
+from tradingbot.market.portfolio.accounting import SleeveBars
+from tradingbot.market.portfolio.inputs import OWN_INPUTS, portfolio_inputs
 from tradingbot.networks.member_inputs import MemberInputs
-
-OWN_INPUTS = ("weight", "position")
-"""What a portfolio adds to what is seen of a sleeve: its capital and its position, of the value."""
-PORTFOLIO_INPUTS = ("cash", "total_return", "drawdown", "last_return")
-"""What a portfolio knows of itself."""
-
-
-def portfolio_inputs(symbols: tuple[str, ...]) -> tuple[str, ...]:
-    """Name what the agent of a portfolio sees beside the book, in order."""
-    own = (f"{symbol}.{name}" for symbol in symbols for name in OWN_INPUTS)
-    return (*own, *PORTFOLIO_INPUTS)
+from tradingbot.networks.projection import Projection
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +47,8 @@ class SleeveBook:
     """S names."""
     value: NDArray[np.float64]
     """(T, N) what each sleeve alone is worth at the close of t, net of its own costs; 1 first."""
+    projection: Projection | None = None
+    """What embeddings among `members` were seen through; None where they are seen as they are."""
 
     def __post_init__(self) -> None:
         """Refuse parts that do not fit together, or numbers that are not finite."""
@@ -94,8 +87,7 @@ class SleeveBook:
     def inputs(self) -> MemberInputs:
         """Which inputs of a master, view and private numbers, are of single sleeves."""
         n, width = self.n_sleeves, len(self.member_names)
-        own = n * width + len(self.shared_names)
-        return MemberInputs(n, ((0, width), (own, len(OWN_INPUTS))))
+        return MemberInputs.beside(n, width, len(self.shared_names), len(OWN_INPUTS))
 
     @property
     def private_names(self) -> tuple[str, ...]:

@@ -20,17 +20,12 @@ from tradingbot.domain.errors import ConfigError, UserError
 from tradingbot.envs.batch import chance_seed
 from tradingbot.envs.batch.observation import ObservationWriter
 from tradingbot.envs.config import EnvConfig, read_config, start_mask
-from tradingbot.envs.portfolio.book import PORTFOLIO_INPUTS
 from tradingbot.envs.portfolio.sleeves import run_sleeves, write_book
-from tradingbot.envs.portfolio.task import (
-    PORTFOLIO_HIGH,
-    PORTFOLIO_LOW,
-    PortfolioTask,
-    PortfolioTerms,
-)
+from tradingbot.envs.portfolio.task import PortfolioTask, PortfolioTerms
 from tradingbot.envs.spaces import Info, ResetOptions
 from tradingbot.envs.world import World, require_world
 from tradingbot.learning.task import Observation, TaskState
+from tradingbot.market.portfolio.inputs import PORTFOLIO_HIGH, PORTFOLIO_INPUTS, PORTFOLIO_LOW
 
 SleevePolicy = Callable[[Tensor], Tensor | NDArray[np.generic]]
 """Flat observations (N, D) float32 of all sleeves → actions (N,) of the sleeves' space; pure."""

@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from tradingbot.domain.checks import CheckedFields, bounded, require
 from tradingbot.domain.seeding import stream
 from tradingbot.envs.portfolio.book import SleeveBook
-from tradingbot.envs.portfolio.recent_record import RECENT_NAMES, recent_record
+from tradingbot.market.portfolio.inputs import member_names, see_sleeves
 
 FloatArray = NDArray[np.float64]
 SleeveMarketKind = Literal["steady", "changing", "dying", "worthless"]
 
-MEMBER_NAMES = ("position", "proposal", "confidence", *RECENT_NAMES)
+MEMBER_NAMES = member_names(0)
 """What is seen of a synthetic sleeve."""
 _HOUR_US = 3_600_000_000
 _FIRST_CLOSE_US = 1_640_995_200_000_000  # 2022-01-01 00:00 UTC
@@ -156,7 +156,7 @@ def _book(
     market[-1] = 0.0
     deep = np.full((bars, n), _DEEP_CCY)
     rows = np.stack([zero, returns, one, market, zero, deep, zero], axis=1)
-    shown = np.stack([one, one, confidence], axis=-1).astype(np.float32)
+    shown = np.stack([one, one, confidence], axis=-1)
     usable = np.ones(bars, dtype=bool)
     usable[0] = False
     return SleeveBook(
@@ -166,7 +166,7 @@ def _book(
         synthetic=True,
         usable=usable,
         rows=torch.from_numpy(rows),
-        members=torch.from_numpy(np.concatenate([shown, recent_record(value)], axis=-1)),
+        members=torch.from_numpy(see_sleeves(shown, value)),
         shared=torch.from_numpy(regime[:, None].astype(np.float32)),
         member_names=MEMBER_NAMES,
         shared_names=("regime",),

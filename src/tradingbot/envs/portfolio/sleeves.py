@@ -14,7 +14,6 @@ from tradingbot.domain.errors import UserError
 from tradingbot.envs.actions import read_actions
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.portfolio.book import SleeveBook
-from tradingbot.envs.portfolio.recent_record import RECENT_NAMES, recent_record
 from tradingbot.envs.starting import first_ready_bar
 from tradingbot.envs.world import World, require_world
 from tradingbot.market.account import Account, open_accounts
@@ -22,13 +21,13 @@ from tradingbot.market.advance import advance
 from tradingbot.market.bars import BAR_COLUMNS, STALE_COLUMN, UNSEEN_STALE_BARS, tensor_market
 from tradingbot.market.observation import observe_accounts
 from tradingbot.market.params import NEVER_BARS, endless
+from tradingbot.market.portfolio.inputs import member_names, see_sleeves
+from tradingbot.networks.projection import Projection
 
 FloatArray = NDArray[np.float64]
 SleeveDecision = Callable[[Tensor, Tensor], Tensor | NDArray[np.generic]]
 """Rows (N,) of the market and private numbers (18, N) of sleeves → their actions (N,); pure."""
 
-AGENT_NAMES = ("position", "proposal", "confidence")
-"""What is seen of a sleeve's agent: what it holds and wants, of its capital, and how sure it is."""
 _POLICY = "policy of the per-symbol accounts"
 
 
@@ -115,7 +114,10 @@ def read_answer(answer: Tensor | NDArray[np.generic], config: EnvConfig, n_sleev
 
 
 def write_book(
-    world: World, paths: SleevePaths, embeddings: NDArray[np.float32] | None = None
+    world: World,
+    paths: SleevePaths,
+    embeddings: NDArray[np.float32] | None = None,
+    projection: Projection | None = None,
 ) -> SleeveBook:
     """Put together what sleeves do and what the master sees of them.
 
@@ -123,13 +125,11 @@ def write_book(
         world: What they trade; its regimes, averaged over symbols, are what all share.
         paths: What they did.
         embeddings: (T, N, E) how their agents see the market; none by default.
+        projection: Through which the master sees embeddings; as they are by default.
     """
+    if embeddings is not None and projection is not None:
+        embeddings = projection(torch.from_numpy(embeddings)).numpy()
     agents = np.stack([paths.position_frac, paths.asked, paths.confidence], axis=-1)
-    shown = [agents.astype(np.float32), recent_record(paths.value)]
-    names: tuple[str, ...] = (*AGENT_NAMES, *RECENT_NAMES)
-    if embeddings is not None:
-        shown.append(embeddings)
-        names += tuple(f"embedding_{number}" for number in range(embeddings.shape[-1]))
     usable = np.array(world.usable.any(axis=0))
     usable[: first_ready_bar(world)] = False
     regimes = world.regimes.mean(axis=0)
@@ -140,11 +140,12 @@ def write_book(
         synthetic=world.synthetic,
         usable=usable,
         rows=torch.from_numpy(_rows(world, paths.target_frac)),
-        members=torch.from_numpy(np.concatenate(shown, axis=-1)),
+        members=torch.from_numpy(see_sleeves(agents, paths.value, embeddings)),
         shared=torch.from_numpy(regimes.astype(np.float32)),
-        member_names=names,
+        member_names=member_names(0 if embeddings is None else embeddings.shape[-1]),
         shared_names=world.regime_names,
         value=paths.value,
+        projection=projection,
     )
 
 

@@ -18,15 +18,14 @@ from torch import Tensor
 from tradingbot.domain.checks import CheckedFields, bounded
 from tradingbot.domain.errors import DataError
 from tradingbot.domain.symbol import PORTFOLIO
-from tradingbot.envs.portfolio.accounting import PortfolioHoldings, Rebalanced, rebalance
 from tradingbot.envs.portfolio.book import SleeveBook
 from tradingbot.learning.task import ActionSpec, Observation, TaskState, TaskStep, TransitionExtras
 from tradingbot.market.costs import CostProfile
 from tradingbot.market.episodes import Starts, lane_key, start_rows
 from tradingbot.market.params import SimulatorParams
+from tradingbot.market.portfolio.accounting import PortfolioHoldings, Rebalanced, rebalance
+from tradingbot.market.portfolio.inputs import portfolio_bounds, see_portfolio
 
-PORTFOLIO_LOW, PORTFOLIO_HIGH = (-1.0, 0.0, -1.0), (10.0, 1.0, 10.0)
-"""Bounds of total return, drawdown and last return as they are seen."""
 _LEAST_SUM = 1e-12
 
 
@@ -93,7 +92,7 @@ class PortfolioTask:
         self.members, self.private_names = book.inputs, book.private_names
         self.n_private, self.table = len(self.private_names), book.table
         self._rates = terms.costs.rates(dtype=torch.float64, device=book.rows.device)
-        self._bounds = book.rows.new_tensor([PORTFOLIO_LOW, PORTFOLIO_HIGH])
+        self._bounds = portfolio_bounds(book.rows)
         self._starts = self._starts_in(0, book.n_bars - 1)
 
     @property
@@ -234,12 +233,7 @@ class PortfolioTask:
     def _private(self, state: TaskState) -> Tensor:
         """Return what the master sees beside the market, (1, B, 2 N + 4) float32."""
         holdings, now = _read(state)
-        own = torch.stack([holdings.capital[:, :-1], holdings.held], dim=-1).flatten(1)
-        numbers = [now.value - 1.0, 1.0 - now.value / now.peak, now.growth - 1.0]
-        low, high = self._bounds
-        seen = torch.minimum(torch.maximum(torch.stack(numbers, -1), low), high)
-        parts = [own.clamp(-1.0, 1.0), holdings.capital[:, -1:].clamp(0.0, 1.0), seen]
-        return torch.cat(parts, -1).float()[None]
+        return see_portfolio(holdings, now.value, now.peak, now.growth, self._bounds)[None]
 
     def _opened(self, episode: Tensor) -> TaskState:
         """Return portfolios (B,) at the beginning of episodes, all in cash."""

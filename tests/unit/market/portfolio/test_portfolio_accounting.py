@@ -11,7 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tradingbot.domain.denial import Denial
-from tradingbot.envs.portfolio.accounting import (
+from tradingbot.market.costs import CostProfile
+from tradingbot.market.params import AccountRules, SimulatorParams
+from tradingbot.market.portfolio.accounting import (
     LOWEST_FACTOR,
     PortfolioHoldings,
     Rebalanced,
@@ -19,8 +21,6 @@ from tradingbot.envs.portfolio.accounting import (
     attainable,
     rebalance,
 )
-from tradingbot.market.costs import CostProfile
-from tradingbot.market.params import AccountRules, SimulatorParams
 from tradingbot.risk.limits import RiskLimits
 
 VALUE = torch.tensor([1e5], dtype=torch.float64)

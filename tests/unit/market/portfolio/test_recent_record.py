@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tradingbot.envs.portfolio.recent_record import LONG_BARS, RECENT_NAMES, recent_record
+from tradingbot.market.portfolio.recent_record import LONG_BARS, RECENT_NAMES, recent_record
 
 
 def values(n_bars: int = 600, n: int = 3, seed: int = 1) -> np.ndarray:
