@@ -92,7 +92,7 @@ def paths_of(played: Backtest, world: World, bars: IndexRange) -> SleevePaths:
     paths = SleevePaths.empty(world.n_bars, world.n_symbols)
     decided = slice(bars.start, bars.stop - 1)
     paths.asked[decided] = played.action
-    paths.target_frac[decided] = played.exposure.day
+    paths.target_frac[decided] = played.asked_frac
     paths.position_frac[bars.start + 1 : bars.stop] = played.position_frac
     paths.value[bars.start : bars.stop] = played.equity
     paths.confidence[decided] = np.minimum(np.abs(played.action), 1.0)

@@ -12,7 +12,9 @@ from fixtures.trading_worlds import crashed, short_config, small_world
 from tradingbot.agents.policy import PolicyInputs
 from tradingbot.data.splits import IndexRange
 from tradingbot.envs.batch.observation import rows_of
-from tradingbot.envs.portfolio.sleeves import run_sleeves
+from tradingbot.envs.portfolio.sleeves import SleevePaths, run_sleeves
+from tradingbot.envs.starting import first_ready_bar
+from tradingbot.envs.world import World
 from tradingbot.training.sleeve_book import principal_components, sleeve_rule, trade_sleeves
 
 
@@ -61,3 +63,36 @@ def test_principal_components_are_of_the_training_part_and_have_deviation_one() 
     assert torch.equal(again.directions, made.directions)
     assert principal_components(seen, train, 0) is None
     assert principal_components(seen, train, 9) is None
+
+
+@pytest.mark.parametrize("way", ["simulator", "backtester"])
+@pytest.mark.parametrize("what", ["gap", "no market"])
+def test_what_a_sleeve_asks_for_does_not_know_the_bar_of_its_fill(way: str, what: str) -> None:
+    """All cash is ordered at a close; that an open twice as high fills half of it comes later."""
+    world, config = small_world(), short_config("target", smoothing_bars=1)
+    first = first_ready_bar(world)
+    later = gapped(world, first + 1) if what == "gap" else without_volume(world, first + 1)
+
+    def trade(each: World) -> SleevePaths:
+        if way == "simulator":
+            return run_sleeves(each, config, lambda row, private: torch.ones(len(row)))
+        return trade_sleeves(each, config, lambda seen: torch.ones(len(seen.row)).double())
+
+    one, two = trade(world), trade(later)
+
+    assert one.target_frac[first].min() > 0.8
+    np.testing.assert_array_equal(one.target_frac[first], two.target_frac[first])
+    assert two.position_frac[first + 1].max() <= 1.0
+    assert not np.allclose(one.position_frac[first + 1], two.position_frac[first + 1])
+
+
+def gapped(world: World, bar: int) -> World:
+    prices = world.prices.copy()
+    prices[:, bar:, :4] *= 2.0
+    return replace(world, prices=prices)
+
+
+def without_volume(world: World, bar: int) -> World:
+    prices = world.prices.copy()
+    prices[:, bar, 4] = 0.0
+    return replace(world, prices=prices)

@@ -37,7 +37,8 @@ class SleevePaths(NamedTuple):
     asked: FloatArray
     """What the agent asked for at the close, in the space of its rules."""
     target_frac: FloatArray
-    """Position after its order filled at the next open, of its capital, both at the close."""
+    """Position that its order asks for at the next open, of its capital, both at the close; whether
+    and how much of it fills is not known then."""
     position_frac: FloatArray
     """Position at the close, of its capital."""
     value: FloatArray
@@ -74,7 +75,7 @@ def run_sleeves(world: World, config: EnvConfig, decide: SleeveDecision) -> Slee
         private = observe_accounts(rules, account)
         actions = read_answer(decide(account.row.long(), private), config, n)
         made = advance(rules, rates, account, market.bar(account.row + 1), actions)
-        _note(paths, bar, actions, made.after, account, made.fill.units)
+        _note(paths, bar, actions, made.after, account, made.order)
         account = made.after
     paths.value[first:] /= rules.account.initial_cash_ccy
     paths.value[first] = 1.0
@@ -82,11 +83,11 @@ def run_sleeves(world: World, config: EnvConfig, decide: SleeveDecision) -> Slee
 
 
 def _note(
-    paths: SleevePaths, bar: int, actions: Tensor, after: Account, before: Account, filled: Tensor
+    paths: SleevePaths, bar: int, actions: Tensor, after: Account, before: Account, sent: Tensor
 ) -> None:
     """Keep what one bar did."""
     paths.asked[bar] = actions.double()
-    paths.target_frac[bar] = _share((before.units + filled) * before.mark, before.equity)
+    paths.target_frac[bar] = _share((before.units + sent) * before.mark, before.equity)
     paths.position_frac[bar + 1] = _share(after.units * after.mark, after.equity)
     paths.value[bar + 1] = after.equity
     paths.confidence[bar] = actions.double().abs().clamp_max(1.0)

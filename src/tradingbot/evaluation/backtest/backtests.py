@@ -208,7 +208,7 @@ def _results(
             closed_at=closed_at,
             bars_per_year=bars_per_year,
             **_shares(own, config.rules.account.initial_cash_ccy),
-            exposure=_exposure(own, first_close, config.rules.account.initial_cash_ccy),
+            **_positions(own, first_close, config.rules.account.initial_cash_ccy),
             action=own.asked.copy(),
             reward_names=config.reward_stack.names,
             reward_terms=own.terms.copy(),
@@ -277,16 +277,21 @@ def _shares(record: SimulationRecord, initial_cash_ccy: float) -> dict[str, Any]
     }
 
 
-def _exposure(
+def _positions(
     record: SimulationRecord, first_close: NDArray[np.float64], initial_cash_ccy: float
-) -> Exposure:
-    """Return what was held over each bar, priced at the close before it."""
+) -> dict[str, Any]:
+    """Return what was held over each bar, and what was asked for, priced at the close before it."""
     units, filled = record.column("units"), record.column("fill_units")
     held = np.concatenate([np.zeros_like(units[:1]), units[:-1]])
     price = np.concatenate([np.nan_to_num(first_close)[None], record.column("mark")[:-1]])
     start = np.full_like(units[:1], initial_cash_ccy)
     before = np.concatenate([start, record.column("equity")[:-1]])
-    return Exposure(gap=_share(held * price, before), day=_share((held + filled) * price, before))
+
+    def share(position: NDArray[np.float64]) -> NDArray[np.float64]:
+        return _share(position * price, before)
+
+    exposure = Exposure(gap=share(held), day=share(held + filled))
+    return {"exposure": exposure, "asked_frac": share(held + record.column("order_units"))}
 
 
 def _share(values: NDArray[np.float64], of: NDArray[np.float64]) -> NDArray[np.float64]:

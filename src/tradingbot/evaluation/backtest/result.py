@@ -212,6 +212,9 @@ class Backtest:
     None where one account holds several."""
     time_zone: str = "UTC"
     """Of the exchange, for hours and weekdays."""
+    asked_frac: FloatArray | None = None
+    """(S, N) position that orders asked for at the close before each bar, ÷ equity there: what was
+    held with all that was sent, whatever of it filled; None of portfolios."""
 
     @property
     def n_bars(self) -> int:

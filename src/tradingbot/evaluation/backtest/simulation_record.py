@@ -15,8 +15,10 @@ COLUMNS = (
     *("equity", "units", "mark", "turnover", "commission", "slippage", "borrow"),
     *("fill_units", "fill_price", "fill_fee", "fill_slippage"),
     *("exit_units", "exit_price", "exit_fee", "exit_slippage", "exit_reason"),
+    "order_units",
 )
-"""Numbers of a bar and lane: after it, cumulative sums of money, and what was executed in it."""
+"""Numbers of a bar and lane: after it, cumulative sums of money, and what was executed in it; last
+what was sent to it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +26,7 @@ class SimulationRecord:
     """S bars of L lanes."""
 
     bars: FloatArray
-    """(S, 16, L) the numbers of `COLUMNS`."""
+    """(S, 17, L) the numbers of `COLUMNS`."""
     asked: FloatArray
     """(S, L) what policies asked for."""
     terms: FloatArray
@@ -82,4 +84,5 @@ def columns_of(advanced: Advanced) -> tuple[Tensor, ...]:
         *(fill.units, fill.price, fill.fee, fill.slippage),
         *(stop.units, stop.price, stop.fee, stop.slippage),
         advanced.exit_reason.to(after.cash.dtype),
+        advanced.order,
     )

@@ -4,6 +4,9 @@ A portfolio is one account. Its capital is divided among sleeves and cash; a sle
 its capital in its symbol. At the close everything is decided: how capital is divided anew, what
 sleeves want of their symbols, and so one net order per symbol, which the risk gate judges. Orders
 fill at the next open; each pays its costs once, whether capital moved, an agent traded, or both.
+An order is decided by what is known at the close: not by whether its symbol will trade, nor by what
+of it will fill. `order_net`, `fill_net` and `settle_net` are what a session does one after the
+other, with the venue's fills in between.
 All amounts are fractions of the portfolio's value at the close of the decision unless they say
 another unit.
 """
@@ -35,7 +38,8 @@ class SleeveBars(NamedTuple):
     within_frac: Tensor
     """Close ÷ open − 1 of the symbol."""
     target_frac: Tensor
-    """Position that the sleeve's agent takes at the open, of its capital, at the close before."""
+    """Position that the sleeve's agent asks for at the open, of its capital, at the close before:
+    with all of its order, whatever of that fills."""
     has_market: Tensor
     """1 where the symbol trades at the open."""
     stale_bars: Tensor
@@ -102,17 +106,99 @@ def rebalance(
         bars: The next bar.
         value_ccy: (B,) what portfolios are worth.
     """
+    sent = order_net(rules, before, wanted, bars.target_frac, bars.stale_bars, value_ccy)
+    filled = fill_net(rules, rates, before.held, sent.order, bars, value_ccy)
+    gross, cost, after = settle_net(rates, before, wanted, bars, filled.order, filled.fees)
+    return Rebalanced(gross, cost, filled.turnover, filled.order, sent.denial, after)
+
+
+class NetOrders(NamedTuple):
+    """What B portfolios send at a close, (B, N) each."""
+
+    order: Tensor
+    """Signed, 0 where it was denied."""
+    denial: Tensor
+    """int32 `Denial`."""
+    asked: Tensor
+    """Signed, before the gate."""
+    payable: Tensor
+    """Cash that each order may use: what sales and the other buys leave."""
+
+
+def order_net(
+    rules: SimulatorParams,
+    before: PortfolioHoldings,
+    wanted: Tensor,
+    target_frac: Tensor,
+    stale_bars: Tensor,
+    value_ccy: Tensor,
+) -> NetOrders:
+    """Say what is sent: capital of each sleeve × what its agent asks for − what is held.
+
+    Args:
+        rules: Limits that the gate judges by.
+        before: At the close of the decision.
+        wanted: (B, N + 1) capital, on the simplex.
+        target_frac: (B, N); see `SleeveBars`.
+        stale_bars: (B, N) bars since each symbol traded.
+        value_ccy: (B,) what portfolios are worth.
+    """
     capital, held = before
-    opens = bars.has_market > 0.0
-    movable = (opens | (held == 0.0)) & (capital[:, :-1] >= 0.0)
-    divided = attainable(capital, wanted, movable)
-    order = torch.where(opens, divided[:, :-1] * bars.target_frac - held, 0.0)
-    order, denial = _gated(rules, before, order, bars, value_ccy)
-    price = 1.0 + bars.gap_frac
-    order, paid_frac = _filled(rules, rates, held, order, bars, value_ccy)
-    position = (held + order) * price
-    traded = order.abs() * price
+    divided = attainable(capital, wanted, capital[:, :-1] >= 0.0)
+    order = divided[:, :-1] * target_frac - held
+    return _gated(rules, before, order, stale_bars, value_ccy)
+
+
+class NetFills(NamedTuple):
+    """What fills of net orders at the open."""
+
+    order: Tensor
+    """(B, N) signed, at the close of the decision."""
+    fees: Tensor
+    """(B, N) slippage, spread, impact and commission."""
+    turnover: Tensor
+    """(B,) notional, at the prices of the fills."""
+
+
+def fill_net(
+    rules: SimulatorParams,
+    rates: CostRates,
+    held: Tensor,
+    order: Tensor,
+    bars: SleeveBars,
+    value_ccy: Tensor,
+) -> NetFills:
+    """Execute orders (B, N) at the open, as far as the bar and cash reach."""
+    filled, paid_frac = _filled(rules, rates, held, order, bars, value_ccy)
+    traded = filled.abs() * (1.0 + bars.gap_frac)
     fees = _fee_frac(rates, paid_frac) * traded
+    return NetFills(filled, fees, (traded * paid_frac).sum(-1))
+
+
+def settle_net(
+    rates: CostRates,
+    before: PortfolioHoldings,
+    wanted: Tensor,
+    bars: SleeveBars,
+    order: Tensor,
+    fees: Tensor,
+) -> tuple[Tensor, Tensor, PortfolioHoldings]:
+    """Bring portfolios to the close of the bar in which orders filled, and divide their capital.
+
+    Args:
+        rates: Costs, of which that of borrowing is read.
+        before: At the close of the decision.
+        wanted: (B, N + 1) capital, on the simplex.
+        bars: Of `gap_frac`, `within_frac` and `has_market`.
+        order: (B, N) what filled.
+        fees: (B, N) what it cost.
+
+    Returns:
+        Value at the close ÷ value before without costs, (B,); costs, (B,); what is held.
+    """
+    capital, held = before
+    movable = ((bars.has_market > 0.0) | (held == 0.0)) & (capital[:, :-1] >= 0.0)
+    position = (held + order) * (1.0 + bars.gap_frac)
     at_open = capital[:, :-1] + held * bars.gap_frac
     gain = position * bars.within_frac
     closing = position + gain
@@ -125,8 +211,7 @@ def rebalance(
     sleeves = paid[:, :-1] + gain - borrowed
     debts = sleeves.clamp_max(0.0).sum(-1, keepdim=True)
     left = torch.cat([sleeves.clamp_min(0.0), paid[:, -1:] + debts], dim=-1)
-    after = _divide(left, closing, gross - cost)
-    return Rebalanced(gross, cost, (traded * paid_frac).sum(-1), order, denial, after)
+    return gross, cost, _divide(left, closing, gross - cost)
 
 
 def attainable(at_open: Tensor, wanted: Tensor, movable: Tensor) -> Tensor:
@@ -155,17 +240,17 @@ def _on_host(mask: Tensor) -> bool:
 def _gated(
     rules: SimulatorParams,
     before: PortfolioHoldings,
-    order: Tensor,
-    bars: SleeveBars,
+    asked: Tensor,
+    stale_bars: Tensor,
     value_ccy: Tensor,
-) -> tuple[Tensor, Tensor]:
+) -> NetOrders:
     """Return the orders (B, N) that may be sent, and why the others may not.
 
     Of several buys each is judged by the cash that sales and the other buys leave: what all of them
     want beyond it is taken off in proportion first.
     """
     cash = 1.0 - before.held.sum(-1, keepdim=True) - rules.limits.reserve_frac
-    order = _within_cash(order, cash, 1.0, 0.0)
+    order = _within_cash(asked, cash, 1.0, 0.0)
     buys = order.clamp_min(0.0)
     left = cash + rules.limits.reserve_frac - order.sum(-1, keepdim=True) + buys
     with torch.no_grad():
@@ -174,10 +259,11 @@ def _gated(
         whole = torch.zeros(order.shape, dtype=torch.int32, device=order.device)
         one = torch.ones_like(order)
         view = OrderView(
-            *(money[0], money[1], one, money[2], equity), bars.stale_bars.to(torch.int32), whole
+            *(money[0], money[1], one, money[2], equity), stale_bars.to(torch.int32), whole
         )
         denial = judge(rules.limits, view)
-    return torch.where(denial == int(Denial.NONE), order, 0.0), denial
+    sent = torch.where(denial == int(Denial.NONE), order, 0.0)
+    return NetOrders(sent, denial, order, left)
 
 
 def _filled(
@@ -191,10 +277,10 @@ def _filled(
     """Return what fills of orders (B, N) at the open, and price with slippage ÷ price there."""
     price, value = 1.0 + bars.gap_frac, value_ccy[:, None]
     most = rules.account.max_participation_frac * bars.depth_ccy / (value * price)
-    order = torch.maximum(torch.minimum(order, most), -most)
+    order = torch.where(bars.has_market > 0.0, order.clamp(-most, most), 0.0)
     notional = order * value * price
     paid = fill_price(rates, torch.ones_like(price), notional, bars.depth_ccy, bars.volatility)
-    cash = 1.0 - held.sum(-1, keepdim=True)
+    cash = 1.0 - held.sum(-1, keepdim=True) - rules.limits.reserve_frac
     return _within_cash(order, cash, price, _fee_frac(rates, paid)), paid
 
 

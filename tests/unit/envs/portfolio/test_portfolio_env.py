@@ -307,7 +307,7 @@ def test_capital_stays_in_positions_that_have_no_market(world, how):
     *_, after = env.step(np.array([0, 1, 0, 0]))
 
     assert info["weights"][0] == pytest.approx(before["weights"][0], rel=0.02)
-    assert info["turnover_frac"] == pytest.approx(0.0, abs=0.02)
+    assert info["turnover_frac"] < 0.03  # what cash was left buys more of the other
     assert after["weights"][0] == 0.0
     assert after["turnover_frac"] > 0.5
 
