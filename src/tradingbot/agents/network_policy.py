@@ -89,11 +89,7 @@ class NetworkPolicy:
         n_agents = self.actor.n_agents
         require_accounts(seen, n_agents)
         market = self._view.look(by_agent(seen.row, n_agents))
-        numbers = seen.private.index_select(0, self.places)
-        if self._goal is not None:
-            inputs = self._goal.inputs(seen.private[_RETURN], seen.private[_DRAWDOWN])
-            numbers = torch.cat([numbers, torch.stack(inputs)])
-        private = by_agent(numbers, n_agents).movedim(0, -1)
+        private = by_agent(seen_numbers(seen, self.places, self._goal), n_agents).movedim(0, -1)
         return self._forward(torch.cat([market, private.to(market.dtype)], dim=-1)).float()
 
     def _forward(self, x: Tensor) -> Tensor:
@@ -152,6 +148,15 @@ def require_accounts(seen: PolicyInputs, n_agents: int) -> None:
             was=len(seen.row),
             where=f"{n_agents} agents",
         )
+
+
+def seen_numbers(seen: PolicyInputs, places: Tensor, goal: AskedGoal | None) -> Tensor:
+    """Return the private numbers that agents were trained with, (P, B), the goal's at the end."""
+    numbers = seen.private.index_select(0, places)
+    if goal is None:
+        return numbers
+    inputs = goal.inputs(seen.private[_RETURN], seen.private[_DRAWDOWN])
+    return torch.cat([numbers, torch.stack(inputs)])
 
 
 def by_agent(values: Tensor, n_agents: int) -> Tensor:

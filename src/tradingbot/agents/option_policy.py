@@ -7,10 +7,11 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from tradingbot.agents.network_policy import TRADES, by_agent, require_accounts
+from tradingbot.agents.network_policy import TRADES, by_agent, require_accounts, seen_numbers
 from tradingbot.agents.options.market_options import MarketOptions
 from tradingbot.agents.policy import PolicyInputs
 from tradingbot.domain.errors import ConfigError
+from tradingbot.market.goals import GOAL_INPUTS, AskedGoal
 from tradingbot.market.private_features import PRIVATE_FEATURES
 from tradingbot.networks.actor_layout import ActorLayout
 from tradingbot.networks.heads import StackedHead
@@ -43,6 +44,7 @@ class OptionPolicy:
         private: tuple[str, ...],
         reach: float,
         trades: Tensor | None = None,
+        goal: AskedGoal | None = None,
     ) -> None:
         """Keep networks as they are now.
 
@@ -53,10 +55,13 @@ class OptionPolicy:
             private: Names of the private numbers that agents were trained with, in order.
             reach: Largest correction of what an option proposes.
             trades: (N,) bool, agents that trade; the others want nothing. All by default.
+            goal: What agents are asked for, where they were trained towards goals: the last names
+                of `private` are then `GOAL_INPUTS`.
         """
         self._view, (self._controller, self._low) = view, heads
         self.options, self._reach = options, reach
-        self._places = torch.tensor([_PRIVATE_NAMES.index(name) for name in private])
+        own, self._goal = private if goal is None else private[: -len(GOAL_INPUTS)], goal
+        self._places = torch.tensor([_PRIVATE_NAMES.index(name) for name in own])
         self._n_agents = self._controller.n_agents
         everyone = torch.ones(self._n_agents, dtype=torch.bool)
         self._trades = (everyone if trades is None else trades)[:, None]
@@ -76,8 +81,8 @@ class OptionPolicy:
         """
         require_accounts(seen, self._n_agents)
         row = by_agent(seen.row, self._n_agents)
-        private = by_agent(seen.private.index_select(0, self._places), self._n_agents)
-        private = private.movedim(0, -1).float()
+        numbers = seen_numbers(seen, self._places, self._goal)
+        private = by_agent(numbers, self._n_agents).movedim(0, -1).float()
         x = torch.cat([self._view.look(row), private], dim=-1)
         before, is_new = self._memory.recall(self.options, row, private)
         run = choose_options(
@@ -94,19 +99,29 @@ class OptionPolicy:
 
 def build_option_policy(
     tensors: Mapping[str, Tensor],
-    low_level: ActorLayout,
-    controller: ActorLayout,
+    layouts: tuple[ActorLayout, ActorLayout],
     view: View,
     options: MarketOptions,
     *,
     n_agents: int,
     reach: float,
+    goal: AskedGoal | None = None,
 ) -> OptionPolicy:
     """Build the policy of N agents from tensors of a checkpoint.
+
+    Args:
+        tensors: All that acting needs.
+        layouts: Of controller and low level.
+        view: Embeddings of the rows that will be traded.
+        options: Of the same rows.
+        n_agents: N.
+        reach: Largest correction of what an option proposes.
+        goal: What agents are asked for, where they were trained towards goals.
 
     Raises:
         ConfigError: If tensors are missing, superfluous or of another shape.
     """
+    controller, low_level = layouts
     n_seen, n_extra = view.width + len(controller.private), len(options.names) + N_EXTRA_INPUTS
     sizes = {controller: n_seen, low_level: n_seen + n_extra}
     first, second = (
@@ -119,6 +134,7 @@ def build_option_policy(
         private=controller.private,
         reach=reach,
         trades=tensors.get(TRADES),
+        goal=goal,
     )
 
 

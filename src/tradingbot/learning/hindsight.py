@@ -30,6 +30,9 @@ class GoalRelabelling(Protocol):
     def relabel(self, transitions: Transitions, goal: Tensor) -> Transitions:
         """Return transitions (N, M, …) with a goal (N, M, G): what is seen of it, what it pays."""
 
+    def goal_reward(self, achieved: Tensor, goal: Tensor) -> Tensor:
+        """Return what goals (…, G) pay where so much (…, G) was reached, (…)."""
+
 
 class Hindsight:
     """Draws batches of which a share has other goals."""
@@ -57,11 +60,16 @@ class Hindsight:
 
         Places are drawn one by one, so that it does not matter which of a batch they are.
         """
+        return self._task.relabel(*self.draw(replay, n_samples, generator))
+
+    def draw(
+        self, replay: Replay, n_samples: int, generator: torch.Generator
+    ) -> tuple[Transitions, Tensor]:
+        """Draw transitions (N, M, …) as they were, and the goals (N, M, G) that are to count."""
         strategy = self._config.strategy
         assert strategy != "off"
         drawn, other = replay.sample_with_other(n_samples, generator, strategy=strategy)
         assert drawn.goal is not None
         assert other.achieved is not None
         n_other = round(self._config.ratio * n_samples)
-        goal = torch.cat([other.achieved[:, :n_other], drawn.goal[:, n_other:]], dim=1)
-        return self._task.relabel(drawn, goal)
+        return drawn, torch.cat([other.achieved[:, :n_other], drawn.goal[:, n_other:]], dim=1)

@@ -46,6 +46,9 @@ class Transitions(NamedTuple):
     """(N, M) int64, number of the environment's episode, where it was asked for."""
     achieved: Tensor | None = None
     """(N, M, G) what was reached by the end of the step, where it was asked for."""
+    course: Tensor | None = None
+    """(N, M, K, G) what was reached by each step of the task's clock, where it took several and
+    that was asked for; as many count as `duration` says."""
 
 
 def transitions_of(
@@ -149,6 +152,16 @@ class Replay(nn.Module):
     @torch.no_grad()
     def insert(self, step: Transitions) -> None:
         """Write one step of all environments, (N, B, …), over the oldest one once it is full."""
+        rows, numbers = self._pack(step)
+        if step.episode is not None:
+            self._span(step.episode)
+        self.rows.index_copy_(1, self.cursor, rows[:, None])
+        self.numbers.index_copy_(1, self.cursor, numbers[:, None])
+        self.cursor.add_(1).remainder_(self.n_slots)
+        self.count.add_(1).clamp_(max=self.n_slots)
+
+    def _pack(self, step: Transitions) -> tuple[Tensor, Tensor]:
+        """Return what is kept of a step, as `rows` and `numbers` have it, (N, B, …) each."""
         rows = torch.stack(
             [part for part in (step.row, step.final_row, step.episode) if part is not None], dim=-1
         ).to(torch.int32)
@@ -161,12 +174,7 @@ class Replay(nn.Module):
             single.insert(0, step.action)
         goal = [part for part in (step.goal, step.achieved) if part is not None]
         numbers = torch.cat([*vectors, torch.stack(single, dim=-1), *goal], dim=-1)
-        if step.episode is not None:
-            self._span(step.episode)
-        self.rows.index_copy_(1, self.cursor, rows[:, None])
-        self.numbers.index_copy_(1, self.cursor, numbers[:, None].to(self.numbers.dtype))
-        self.cursor.add_(1).remainder_(self.n_slots)
-        self.count.add_(1).clamp_(max=self.n_slots)
+        return rows, numbers.to(self.numbers.dtype)
 
     @torch.no_grad()
     def sample(self, n_samples: int, generator: torch.Generator) -> Transitions:
@@ -192,11 +200,12 @@ class Replay(nn.Module):
             return self._take(place), self._take(self._draw_places(n_samples, generator))
         n_envs = self.rows.shape[2]
         slot = torch.div(place - self.first, n_envs, rounding_mode="floor")
+        written, cursor, kept = self._clock(place)
         # When a slot was written, counted in slots; the newest stands before the cursor.
-        made = self.written - 1 - torch.remainder(self.cursor - 1 - slot, self.n_slots)
-        number = torch.remainder(_gather(self.rows[..., 2:], place)[..., 0], self.n_slots)
-        span = _gather(self.spans, place + (number - slot) * n_envs).long()
-        oldest = torch.maximum(span[..., 0], self.written - self.count)
+        made = written - 1 - torch.remainder(cursor - 1 - slot, self.n_slots)
+        number = torch.remainder(gather_places(self.rows[..., 2:], place)[..., 0], self.n_slots)
+        span = gather_places(self.spans, place + (number - slot) * n_envs).long()
+        oldest = torch.maximum(span[..., 0], written - kept)
         begin = made if strategy == "future" else oldest
         share = torch.rand(place.shape, generator=generator, device=place.device)
         count = span[..., 1] - begin + 1
@@ -218,6 +227,10 @@ class Replay(nn.Module):
         slots = (order + cursor) % self.n_slots if count == self.n_slots else order
         inside = slots[self.rows[agent, slots, env, 2] == number]
         return self._take(self.first[agent] + inside[None] * self.rows.shape[2] + env)
+
+    def _clock(self, place: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return slots written so far, the one written next, and how many are kept, at places."""
+        return self.written, self.cursor, self.count
 
     def _span(self, episode: Tensor) -> None:
         """Count the slot that is about to be written to the span of its episode, (N, B)."""
@@ -242,7 +255,7 @@ class Replay(nn.Module):
 
     def _take(self, place: Tensor) -> Transitions:
         """Return the transitions (N, M, …) at flat places (N, M)."""
-        rows, numbers = _gather(self.rows, place).long(), _gather(self.numbers, place)
+        rows, numbers = gather_places(self.rows, place).long(), gather_places(self.numbers, place)
         parts = torch.split(numbers, list(self._widths), dim=-1)
         private, final_private, action, reward, continues, *others = parts
         duration, discount, goal, achieved = others
@@ -263,10 +276,10 @@ class Replay(nn.Module):
         )
 
 
-def _gather(stored: Tensor, place: Tensor) -> Tensor:
-    """Return (N, M, W) of (N, slots, B, W) at flat places (N, M)."""
-    width = stored.shape[-1]
-    return stored.view(-1, width).index_select(0, place.reshape(-1)).view(*place.shape, width)
+def gather_places(stored: Tensor, place: Tensor) -> Tensor:
+    """Return (N, M, …) of (N, slots, B, …) at flat places (N, M)."""
+    rest = stored.shape[3:]
+    return stored.view(-1, *rest).index_select(0, place.reshape(-1)).view(*place.shape, *rest)
 
 
 RewardOfGoal = Callable[[Transitions], Tensor]

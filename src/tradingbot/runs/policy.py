@@ -114,9 +114,14 @@ class StoredPolicy:
         signals = option_signals(table, self.scalers, self.agents)
         short = bool(self.acting.action.limits["allow_short"])
         options = MarketOptions(rules, signals, record.private, allow_short=short)
-        heads = (self.checkpoint.agent, self.layout, controller)
         return build_option_policy(
-            *heads, view, options, n_agents=len(self.agents), reach=record.reach
+            self.checkpoint.agent,
+            (controller, self.layout),
+            view,
+            options,
+            n_agents=len(self.agents),
+            reach=record.reach,
+            goal=self._asked_goal,
         )
 
     def live(self, *, bar: int = 0) -> LivePolicy:
@@ -167,9 +172,14 @@ class StoredPolicy:
                 where=str(self.checkpoint.folder),
                 remedy="Backtest or evaluate the run; it cannot be exported or served yet",
             )
+        agents = (self.checkpoint.agent, self.layout, view, len(self.agents))
+        return build_policy(*agents, self._asked_goal)
+
+    @property
+    def _asked_goal(self) -> AskedGoal | None:
+        """What agents are asked for, where they were trained towards goals."""
         record = self.acting.goal
-        goal = None if record is None else AskedGoal(**record.model_dump())
-        return build_policy(self.checkpoint.agent, self.layout, view, len(self.agents), goal)
+        return None if record is None else AskedGoal(**record.model_dump())
 
     def _require_width(self, n_rows: int, n_columns: int) -> None:
         wanted = (len(self.agents), self.n_columns)

@@ -122,9 +122,9 @@ def _learner_rules(
     )
     if learner.spec.takes_options:
         yield (
-            kind == "population" and not clones,
-            f"environment.kind must be population without cloning for {learner.name}: its options "
-            f"read the run's own bars, was {kind}",
+            kind in ("population", "goal") and not clones,
+            f"environment.kind must be population or goal without cloning for {learner.name}: its "
+            f"options read the run's own bars, was {kind}",
             ("environment.kind", "learner.name"),
         )
         yield (

@@ -17,9 +17,11 @@ from tradingbot.domain.errors import ConfigError, join_choices
 from tradingbot.learning.catalogue import known_learners, learner_spec
 from tradingbot.learning.direct.config import DEVIATIONS_OF_BEFORE, DirectConfig
 from tradingbot.learning.ppo.config import PPOConfig
-from tradingbot.learning.sac.config import SACConfig
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.tool_conditions import TOOL_KEYS, TOOL_RULES
+
+_RELABELLING = ("sac", "hierarchical_sac")
+"""Learners that can relabel goals."""
 
 
 class Condition(NamedTuple):
@@ -62,11 +64,6 @@ def _ppo(config: TrainConfig) -> PPOConfig:
     return found
 
 
-def _sac(config: TrainConfig) -> SACConfig:
-    found: SACConfig = getattr(config.learner, "sac")  # noqa: B009 - sections are no fields
-    return found
-
-
 def _direct(config: TrainConfig) -> DirectConfig:
     found: DirectConfig = getattr(config.learner, "direct")  # noqa: B009 - sections are no fields
     return found
@@ -78,6 +75,14 @@ def _of_learner(name: str) -> Condition:
         lambda config: name in config.learner.acting_sections,
         lambda config: f"learner.name must be {name}, is {config.learner.words}",
         is_alternative=True,
+    )
+
+
+def _of_relabelling(name: str) -> Condition:
+    return Condition(
+        (f"learner.{name}.hindsight.n_goals",),
+        lambda config: getattr(config.learner, name).hindsight.strategy != "off",
+        _says(f"learner.{name}.hindsight.strategy must not be off"),
     )
 
 
@@ -215,15 +220,11 @@ CONDITIONS: tuple[Condition, ...] = (
         _says("learner.direct.actor.pooling must be partial"),
     ),
     Condition(
-        ("learner.sac.hindsight.strategy",),
+        tuple(f"learner.{name}.hindsight.strategy" for name in _RELABELLING),
         lambda config: config.environment.kind == "goal",
         lambda config: f"environment.kind must be goal, is {config.environment.kind}",
     ),
-    Condition(
-        ("learner.sac.hindsight.n_goals",),
-        lambda config: _sac(config).hindsight.strategy != "off",
-        _says("learner.sac.hindsight.strategy must not be off"),
-    ),
+    *(_of_relabelling(name) for name in _RELABELLING),
     Condition(
         ("environment.goal.credit_range_frac",),
         lambda config: config.environment.goal.reward == "partial",

@@ -35,7 +35,10 @@ LATER_SETTINGS: Mapping[str, object] = {
     **{f"learner.direct.{key}": value for key, value in DEVIATIONS_OF_BEFORE.items()},
     "environment.goal.tolerance_frac": 0.0,
     "environment.goal.credit_range_frac": 0.05,
-    "learner.sac.hindsight": as_plain_values(HindsightConfig()),
+    **{
+        f"learner.{name}.hindsight": as_plain_values(HindsightConfig())
+        for name in ("sac", "hierarchical_sac")
+    },
     **{f"guards.{key}": getattr(GuardConfig(), key) for key in _LATER_GUARDS},
     "guards.interventions.pause_steps": InterventionConfig().pause_steps,
     "pretraining.shards": 1,

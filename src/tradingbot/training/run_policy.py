@@ -91,10 +91,15 @@ def actor_layout(config: TrainConfig, world: World | None = None) -> ActorLayout
         weights = ActionSpec.simplex(world.n_symbols + 1)
         names = portfolio_inputs(world.symbols)
         return section.spec.actor_layout(section.settings, weights, names)
-    space, private = action_spec(config.task.rules), config.task.private or PRIVATE_NAMES
-    goal = GOAL_INPUTS if config.environment.kind == "goal" else ()
+    space = action_spec(config.task.rules)
     options = OPTION_INPUTS if section.spec.takes_options else ()
-    return section.spec.actor_layout(section.settings, space, (*private, *goal, *options))
+    return section.spec.actor_layout(section.settings, space, (*_private_names(config), *options))
+
+
+def _private_names(config: TrainConfig) -> tuple[str, ...]:
+    """Return what agents see of themselves, by name: of the account, and of their goal."""
+    goal = GOAL_INPUTS if config.environment.kind == "goal" else ()
+    return (*(config.task.private or PRIVATE_NAMES), *goal)
 
 
 def describe_acting(config: TrainConfig, data: TrainingData) -> acting.ActingRecord:
@@ -147,7 +152,7 @@ def _describe_options(config: TrainConfig) -> acting.OptionsRecord | None:
     return acting.OptionsRecord(
         prefix="controller.",
         head=asdict(settings.controller),
-        private=config.task.private or PRIVATE_NAMES,
+        private=_private_names(config),
         rules=asdict(config.options),
         reach=settings.reach,
     )

@@ -161,7 +161,7 @@ def test_master_that_cannot_be_trained_is_left_out_with_the_reason(
     walked: WalkedCampaign, workspace: Path
 ) -> None:
     walk = CampaignWalk(
-        replace(tiny_campaign(), master="recovery_b"),
+        replace(tiny_campaign(), master="options"),
         PhaseTools(workspace, lambda *_: None, lambda _: None, lambda: False),
     )
 

@@ -26,9 +26,8 @@ from tradingbot.training.run_policy import LearnerPolicy, open_policy
 from tradingbot.training.session import begin_run
 from tradingbot.training.setup import build_training_setup
 
-HIDDEN = {
-    f"learner.hierarchical_sac.{key}.hidden": [8] for key in ("actor", "critic", "controller")
-}
+_SECTION = "learner.hierarchical_sac"
+HIDDEN = {f"{_SECTION}.{key}.hidden": [8] for key in ("actor", "critic", "controller")}
 SMALL = {
     "market.start": "2025-03-01",
     "symbols": ["SPY", "AAPL"],
@@ -49,9 +48,15 @@ SMALL = {
 }
 
 
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[RunDirectory, TrainConfig, Path]:
-    workspace, config = tmp_path_factory.mktemp("workspace"), load_train_config("recovery_b", SMALL)
+@pytest.fixture(scope="module", params=["options", "recovery_b"])
+def trained(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[RunDirectory, TrainConfig, Path]:
+    """Train over options, alone and towards goals in hindsight."""
+    workspace, config = (
+        tmp_path_factory.mktemp("workspace"),
+        load_train_config(request.param, SMALL),
+    )
     return begin_run(config, workspace).run, config, workspace
 
 
@@ -82,6 +87,7 @@ def test_stored_policy_trades_as_the_learner_does(
     begun = torch.stack(watched.begun)
     assert bool(begun[0].all())
     assert float(begun.double().mean()) < 0.7  # most options last longer than a bar
+    assert (loaded.acting.goal is not None) == (config.environment.kind == "goal")
     assert loaded.acting.options is not None
     assert loaded.acting.options.rules["trend_gap_frac"] == 0.004
 
@@ -98,7 +104,11 @@ def test_what_cannot_be_served_is_refused(trained: tuple[RunDirectory, TrainConf
     ("changes", "rule"),
     [
         ({"task.rules.action.space": "target"}, "must be continuous for hierarchical_sac"),
-        ({"environment.kind": "goal"}, "must be population without cloning"),
+        (
+            {"environment.kind": "curriculum", f"{_SECTION}.hindsight.strategy": "off"},
+            "must be population or goal without cloning",
+        ),
+        ({"environment.kind": "population"}, "hindsight.strategy must be off outside environment"),
         ({"learner.name": "sac", "options.scalp_bars": 3}, "must act; learner.name must be hier"),
     ],
 )

@@ -126,6 +126,11 @@ class ReachTask:
             shown=slice(2, 4),
         )
 
+    def goal_reward(self, achieved: Tensor, goal: Tensor) -> Tensor:
+        """Return what places that were aimed for pay where others were reached."""
+        reward: Tensor = reach_reward(achieved, goal)
+        return reward.float()
+
     def _draw(self, episode: Tensor) -> list[Tensor]:
         """Draw goals (N · B,) along both axes by lane and number of the episode."""
         key = mix(self._lane) + mix(episode.long() + 1)

@@ -156,7 +156,13 @@ class GoalTask(PopulationTask):
         return relabel_goals(seen, goal, self._reward_of)
 
     def _reward_of(self, transitions: Transitions) -> Tensor:
-        reward: Tensor = goal_reward(self.settings, transitions.achieved, transitions.goal)
+        assert transitions.achieved is not None
+        assert transitions.goal is not None
+        return self.goal_reward(transitions.achieved, transitions.goal)
+
+    def goal_reward(self, achieved: Tensor, goal: Tensor) -> Tensor:
+        """Return what goals (…, 2) pay where so much (…, 2) was reached, (…)."""
+        reward: Tensor = goal_reward(self.settings, achieved, goal)
         return reward.float()
 
     def _inputs(self, goal: Tensor, numbers: Tensor) -> list[Tensor]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tradingbot.domain.checks import CheckedFields, bounded
+from tradingbot.learning.hindsight_config import HindsightConfig
 from tradingbot.learning.schedules import Schedule, constant
 from tradingbot.networks.head_config import HeadConfig
 
@@ -56,6 +57,9 @@ class HierarchicalSACConfig(CheckedFields):
     number of options available."""
     reach: float = bounded(0.1, "[0, 2]")
     """Largest correction of what an option proposes; 0: options as they are, and no low level."""
+    hindsight: HindsightConfig = field(default_factory=HindsightConfig)
+    """Whether steps and options that missed their goal are learned from as if they had aimed
+    elsewhere; for tasks with goals."""
     scale_rewards: bool = True
     """Divide each agent's rewards by their running standard deviation."""
     deviation_penalty: float = bounded(0.1, "[0, inf)")

@@ -5,9 +5,12 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from tradingbot.learning.hierarchical_sac.kept_steps import goal_parts
 from tradingbot.learning.replay import Transitions
-from tradingbot.learning.task import Observation, TaskStep
+from tradingbot.learning.task import Observation, TaskStep, TransitionExtras
 from tradingbot.networks.options import OptionRun, Options, is_over
+
+_NO_GOALS = TransitionExtras()
 
 
 class OptionCourse:
@@ -60,8 +63,8 @@ class OptionCourse:
         self._set(self.run.later())
         return is_over(options, made.final_row, made.final_private, self.run) | done
 
-    def transitions(self, made: TaskStep) -> Transitions:
-        """Return each option so far as one step that took a while."""
+    def transitions(self, made: TaskStep, goals: TransitionExtras = _NO_GOALS) -> Transitions:
+        """Return each option so far as one step that took a while, with what is kept of goals."""
         parts = self.parts
         return Transitions(
             parts["row"],
@@ -73,6 +76,7 @@ class OptionCourse:
             made.final_private,
             duration=parts["elapsed"].to(made.reward.dtype),
             discount=parts["discount"],
+            **goal_parts(made, goals),
         )
 
     def finish(self, ended: Tensor) -> None:

@@ -6,15 +6,21 @@ import torch
 from torch import Tensor
 
 from tradingbot.learning.replay import Transitions
-from tradingbot.learning.task import Observation, TaskStep
+from tradingbot.learning.task import Observation, TaskStep, TransitionExtras, delivered
 from tradingbot.networks.options import OptionRun
 
 N_KEPT = 3
 """Numbers kept beside private ones: option, elapsed, whether it ended by the step."""
+_NO_GOALS = TransitionExtras()
 
 
 def step_of(
-    seen: Observation, run: OptionRun, number: Tensor, made: TaskStep, ended: Tensor
+    seen: Observation,
+    run: OptionRun,
+    number: Tensor,
+    made: TaskStep,
+    ended: Tensor,
+    goals: TransitionExtras = _NO_GOALS,
 ) -> Transitions:
     """Return a step (N, B, …) with the correction `number` in [−1, 1] as its action."""
     kept = torch.stack([run.option, run.elapsed, ended], -1).to(seen.private.dtype)
@@ -26,7 +32,14 @@ def step_of(
         (~made.terminated).to(made.reward.dtype),
         made.final_row,
         torch.cat([made.final_private, kept], -1),
+        **goal_parts(made, goals),
     )
+
+
+def goal_parts(made: TaskStep, goals: TransitionExtras) -> dict[str, Tensor]:
+    """Return what is kept of a step's goals, by the names that transitions have; or nothing."""
+    names = ("goal", "episode", "achieved") if goals.achieved else ()
+    return {name: delivered(made, name) for name in names}
 
 
 def run_of(drawn: Transitions, n_private: int) -> tuple[OptionRun, Tensor]:

@@ -13,6 +13,7 @@ from tradingbot.learning.hierarchical_sac.controller import Controller, OptionBa
 from tradingbot.learning.hierarchical_sac.course import OptionCourse
 from tradingbot.learning.hierarchical_sac.ended_options import EndedOptions
 from tradingbot.learning.hierarchical_sac.kept_steps import N_KEPT, run_of, step_of
+from tradingbot.learning.hierarchical_sac.option_hindsight import option_draws
 from tradingbot.learning.hierarchical_sac.set_up import (
     low_level_config,
     make_optimiser,
@@ -84,8 +85,11 @@ class HierarchicalSAC(TaskLearner):
         self._acting = {"controller": self._controller.actor, "low_level": self._low.actor}
         self._optimiser = make_optimiser(self._controller, self._low, config.weight_decay)
         kept = {"capacity": config.buffer_size, "device": self.device}
-        self._steps_kept = Replay(*sizes, task.n_private + N_KEPT, **kept)  # type: ignore[arg-type]
-        self._ended = EndedOptions(*sizes, task.n_private, **kept)  # type: ignore[arg-type]
+        self._draws_of = option_draws(task, config)
+        goals = self._draws_of.kept
+        self._steps_kept = Replay(*sizes, task.n_private + N_KEPT, extras=goals, **kept)  # type: ignore[arg-type]
+        longest = self._options.timeout
+        self._ended = EndedOptions(*sizes, task.n_private, longest=longest, goals=goals, **kept)  # type: ignore[arg-type]
         self._reward_scale = RewardScale(self._n_agents, self.device)
         self._exploration = make_generator(seed, self.name, "policy", device=self.device)
         self._draws = make_generator(seed, self.name, "replay", device=self.device)
@@ -179,8 +183,9 @@ class HierarchicalSAC(TaskLearner):
         ended = course.advance(options, made, self.config.discount, done)
         usage.count(options, seen, made, course.run, ended)
         self._reward_scale.insert(made.reward)
-        self._steps_kept.insert(step_of(seen, run, number, made, ended))
-        self._ended.insert_where(course.transitions(made), ended)
+        goals = self._draws_of.kept
+        self._steps_kept.insert(step_of(seen, run, number, made, ended, goals))
+        self._ended.insert_where(course.transitions(made, goals), ended)
         course.finish(ended)
         self._state, self._observation = made.state, made.observation
         self.steps += self.task.n_envs
@@ -217,7 +222,7 @@ class HierarchicalSAC(TaskLearner):
 
     @torch.no_grad()
     def _option_batch(self) -> OptionBatch:
-        drawn = self._ended.sample(self.config.batch_size, self._draws)
+        drawn = self._draws_of.options(self._ended, self.config.batch_size, self._draws)
         assert drawn.discount is not None
         return OptionBatch(
             self._see(drawn.row, drawn.private),
@@ -234,7 +239,8 @@ class HierarchicalSAC(TaskLearner):
     @torch.no_grad()
     def _step_batch(self) -> sac.ReplayBatch:
         """Draw steps; where an option ended, the one that follows is the controller's of today."""
-        drawn, n = self._steps_kept.sample(self.config.batch_size, self._draws), self.task.n_private
+        drawn = self._draws_of.steps(self._steps_kept, self.config.batch_size, self._draws)
+        n = self.task.n_private
         private, final = drawn.private[..., :n], drawn.final_private[..., :n]
         nothing = torch.zeros_like(drawn.reward)
         run, ended = run_of(drawn, n)

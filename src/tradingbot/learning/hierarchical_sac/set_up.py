@@ -26,7 +26,7 @@ def options_of(task: Task) -> Options:
             "hierarchical SAC must have options in a task with one number as action",
             was=f"{type(task).__name__}, {task.action.kind}, "
             f"{'no options' if found is None else 'options'}",
-            remedy="Train in environment.kind population with continuous actions",
+            remedy="Train in environment.kind population or goal with continuous actions",
         )
     return found
 
