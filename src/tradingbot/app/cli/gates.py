@@ -11,10 +11,12 @@ import typer
 from typer import Argument, Option
 
 from tradingbot.app.cli.invocation import JsonOption, invocation_of
-from tradingbot.app.cli.options import look_up_run
+from tradingbot.app.cli.options import look_up_run, read_pairs
 from tradingbot.app.console import print_json, print_table, print_text, show_json
 
 if TYPE_CHECKING:
+    from tradingbot.app.cli.invocation import Invocation
+    from tradingbot.evaluation.gates.phases import PhaseResult
     from tradingbot.evaluation.gates.result import GateResult, Memo
 
 app = typer.Typer()
@@ -25,6 +27,10 @@ def judge_gates(  # noqa: PLR0913 - one option for each thing to show or judge b
     context: typer.Context,
     reference: Annotated[
         str | None, Argument(metavar="RUN", help="Id of a run, the beginning of it, or its folder.")
+    ] = None,
+    phases: Annotated[
+        list[str] | None,
+        Option("--phase", metavar="PHASE=RUN", help="Judge a phase on a run; may be given again."),
     ] = None,
     gates: Annotated[
         str, Option(help="Gates that come with the package, or a YAML file.")
@@ -53,6 +59,11 @@ def judge_gates(  # noqa: PLR0913 - one option for each thing to show or judge b
 
     Example: [bold]tradingbot gates 20260105 --all[/bold]
 
+    With --phase several runs make one table: gates of each phase, judged on the runs that have its
+    part.
+
+    Example: [bold]tradingbot gates --phase A=20260105 --phase B=20260106 --bench train.json[/bold]
+
     Example: [bold]tradingbot gates --print[/bold]
 
     Example: [bold]tradingbot gates 20260105 --gates mine.yaml[/bold]
@@ -67,6 +78,12 @@ def judge_gates(  # noqa: PLR0913 - one option for each thing to show or judge b
     if show_file:
         if not show_json(as_json, {"gates": load_gates(gates)}):
             print_text(gates_text(gates).rstrip("\n"))
+        return
+    if phases:
+        if reference is not None or show_all:
+            was = "--all" if reference is None else f"RUN {reference}"
+            raise ConfigError("phases name their runs, and show every gate", was=was)
+        _judge_phases(invocation_of(context), phases, gates, bench or (), as_json=as_json)
         return
     if reference is None:
         raise ConfigError(
@@ -84,6 +101,54 @@ def judge_gates(  # noqa: PLR0913 - one option for each thing to show or judge b
     if show_json(as_json, memo):
         return
     print_memo(memo, label=run.record.data.label, show_all=show_all)
+
+
+def _judge_phases(
+    invocation: Invocation,
+    phases: Sequence[str],
+    gates: str,
+    bench: Sequence[Path],
+    *,
+    as_json: bool,
+) -> None:
+    """Judge several runs by the gates of their phases, and write one table."""
+    from tradingbot.evaluation.gates.gates_file import load_gates, read_benches
+    from tradingbot.evaluation.gates.phases import require_phase
+    from tradingbot.runs.finding import require_single_accounts
+
+    asked = load_gates(gates)
+    runs = []
+    for text in phases:  # one by one: a phase may have several runs
+        for phase, reference in read_pairs([text], "--phase", "PHASE=RUN", "A=20260105").items():
+            require_phase(phase, asked)
+            runs.append((phase, look_up_run(invocation, reference)))
+            require_single_accounts(runs[-1][1])
+    read_benches(bench)
+    from tradingbot.evaluation.pipeline.stored_dossier import judge_phase_runs
+
+    judged = judge_phase_runs(runs, invocation.workspace, gates, bench)
+    if not show_json(as_json, judged):
+        _print_phases(judged)
+
+
+def _print_phases(judged: Sequence[PhaseResult]) -> None:
+    rows = [
+        (
+            f"{_MARKS[each.result.outcome]} {each.result.gate}\n{each.result.words}",
+            each.result.wanted,
+            "\n".join(filter(None, [each.result.found or "not measured", each.result.reason])),
+            "benchmark" if each.run is None else each.run.run,
+        )
+        for each in judged
+    ]
+    columns = ["gate", "target", "measured [95 %]", "run"]
+    caption = "test part, net of costs; what a run has no part of is told by the phase's others"
+    print_table("Gates by phase", columns, rows, caption=caption, unbroken=["target", "run"])
+    for header in {each.run.run: each.run for each in judged if each.run is not None}.values():
+        print_text(
+            f"  - {header.run}: {header.learner}, seed {header.seed}, {header.agents} agents, "
+            f"{header.steps_per_agent:,} steps each; {header.label}; {header.costs}"
+        )
 
 
 def _print_metrics(*, as_json: bool) -> None:

@@ -19,6 +19,7 @@ from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.dossier.version_1 import upgraded
 from tradingbot.evaluation.gates.gates_file import foreign_source, load_gates, read_benches
 from tradingbot.evaluation.gates.memo import write_memo
+from tradingbot.evaluation.gates.phases import PhaseResult, judge_phases, require_phase
 from tradingbot.evaluation.gates.result import Memo
 from tradingbot.evaluation.performance.record import rename_old_policies
 from tradingbot.evaluation.pipeline.stored_power import power_words
@@ -120,6 +121,32 @@ def judge_run(
         source=foreign_source(gates),
         power=power_words(run, workspace),
     )
+
+
+def judge_phase_runs(
+    runs: Sequence[tuple[str, RunDirectory]],
+    workspace: Path,
+    gates: str | Path,
+    benches: Sequence[Path] = (),
+) -> tuple[PhaseResult, ...]:
+    """Judge the stored dossiers of several runs, each by the gates of its phase.
+
+    Args:
+        runs: Phase, as its gates name it or by its first word, and a run that has its part; a phase
+            may have several.
+        workspace: That has the runs.
+        gates: As for `judge_run`.
+        benches: As for `judge_run`.
+
+    Raises:
+        UserError: As `judge_run`, or if there is no such phase.
+    """
+    asked = load_gates(gates)
+    found: dict[str, list[Dossier]] = {}
+    for phase, run in runs:
+        dossier = read_noted_dossier(run, workspace)
+        found.setdefault(require_phase(phase, asked), []).append(dossier)
+    return judge_phases(found, asked, read_benches(benches))
 
 
 REPORT_FILE = "report.html"

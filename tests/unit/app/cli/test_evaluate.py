@@ -324,3 +324,55 @@ def test_equity_that_is_no_number_is_refused(
 
     assert "equity must be a number at every bar, was nan" in said
     assert "AAPL" in said
+
+
+def test_several_runs_make_one_table_of_phases(
+    evaluated: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "bench.json"
+    file.write_text(json.dumps([{"name": "her_success_gain", "value": 0.9}]))
+    asked = ["--workspace", str(evaluated), "gates", "--phase", "A=tiny", "--phase", "B=tiny"]
+
+    capsys.readouterr()
+
+    assert run([*asked, "--bench", str(file), "--json"]) == 0
+    judged = json.loads(capsys.readouterr().out)
+    assert judge(evaluated) == 0
+
+    single = {each["gate"]: each for each in json.loads(capsys.readouterr().out)["gates"]}
+    wanted = [name for name in single if name.startswith(("A continuous/", "B hierarchy/"))]
+    assert [each["result"]["gate"] for each in judged] == wanted
+    for each in judged:
+        name = each["result"]["gate"]
+        if name == "B hierarchy/hindsight":
+            assert (each["run"], each["result"]["outcome"]) == (None, "pass")
+        else:
+            assert each["run"]["run"] == "tiny"
+            figures = ("measured", "outcome", "target")
+            assert [each["result"][key] for key in figures] == [
+                single[name][key] for key in figures
+            ]
+
+    assert run(asked) == 0
+    said = capsys.readouterr().out
+    assert "A continuous/entropy" in said
+    assert "seed 5, 2 agents, 192 steps each; synthetic market" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "rule"),
+    [
+        (("--phase", "H=tiny"), "a phase must be one of the gates, was H"),
+        (("--phase", "A"), "--phase must be PHASE=RUN"),
+        (("--phase", "A=other"), "other"),
+        (("tiny", "--phase", "A=tiny"), "phases name their runs"),
+        (("--all", "--phase", "A=tiny"), "phases name their runs"),
+    ],
+)
+def test_phases_that_cannot_be_judged_are_refused(
+    evaluated: Path, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], rule: str
+) -> None:
+    assert run(["--workspace", str(evaluated), "gates", *arguments]) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 1
+    assert rule in lines[0]
