@@ -205,6 +205,13 @@ CONDITIONS: tuple[Condition, ...] = (
         _says(f"{_ACTION}space must be discrete"),
     ),
     Condition(
+        ("guards.executed_gap", "guards.violations"),
+        lambda config: _space(config) == "discrete",
+        _says(
+            f"{_ACTION}space must be discrete: codes are compared, for numbers guards.unexecuted"
+        ),
+    ),
+    Condition(
         tuple(f"learner.ppo.entropy.guard_{key}" for key in _GUARD),
         lambda config: _ppo(config).entropy.guard_entropy > 0.0,
         _says("learner.ppo.entropy.guard_entropy must be above 0"),

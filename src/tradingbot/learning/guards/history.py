@@ -39,7 +39,7 @@ _ROLLOUT = (
     Measure("rollout/unexecuted_share", "share", "selections that were not carried out"),
     Measure("rollout/longest_run", "steps", "longest run of the same trade, over updates"),
     Measure("rollout/repeat_share", "share", "steps beyond the allowed number of repeats"),
-    Measure("rollout/trade_share", "share", "steps with a trade"),
+    Measure("rollout/voluntary_share", "share", "steps with a trade that was asked for"),
     Measure("rollout/distinct_actions", "count", "different actions in the last 120 steps"),
     Measure("rollout/executed_gap", "share", "total variation of codes chosen and executed"),
     Measure("rollout/violations", "share", "chosen codes that were not executed"),

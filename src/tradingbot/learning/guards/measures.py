@@ -108,7 +108,7 @@ def measure_experience(
         "rollout/unexecuted_share": unexecuted_share(experience, action),
         "rollout/longest_run": lengths.amax((0, 2)).double(),
         "rollout/repeat_share": (lengths > repeats).double().mean((0, 2)),
-        "rollout/trade_share": experience.traded.double().mean((0, 2)),
+        "rollout/voluntary_share": voluntary_share(experience),
         "market/turnover": _mean_turnover(experience),
         "rollout/reward_mean": mean,
         "rollout/reward_error": ((square - mean.square()).clamp_min(0.0) / count).sqrt(),
@@ -120,6 +120,14 @@ def measure_experience(
         "rollout/bad_rewards": (~finite).double().sum((0, 2)),
         "rollout/bad_actions": (~experience.selected.flatten(2).isfinite()).double().sum((0, 2)),
     }
+
+
+def voluntary_share(experience: Experience) -> Tensor:
+    """Return the share of steps with a trade that was asked for, (N,).
+
+    What a stop or a limit of the account closes where nothing is asked for is no merit of an agent.
+    """
+    return (experience.traded & (experience.executed != 0)).double().mean((0, 2))
 
 
 def _mean_turnover(experience: Experience) -> Tensor:

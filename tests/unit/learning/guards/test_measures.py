@@ -151,7 +151,10 @@ def test_experience_is_measured() -> None:
     found = measure_experience(made, CODES, lengths, repeats=5)
 
     assert found["rollout/idle_share"].item() == 0.5
-    assert found["rollout/trade_share"].item() == 0.5
+    assert found["rollout/voluntary_share"].item() == 0.5
+    stopped = made._replace(traded=torch.ones_like(made.traded))  # two steps that asked for nothing
+    found = measure_experience(stopped, CODES, lengths, repeats=5)
+    assert found["rollout/voluntary_share"].item() == 0.5
     assert found["rollout/longest_run"].item() == 6
     assert found["rollout/repeat_share"].item() == 0.25
     assert found["rollout/bad_rewards"].item() == 1

@@ -56,13 +56,13 @@ def test_sound_history_breaks_no_rule() -> None:
         ("LOW_ENTROPY", {"policy/normalised_entropy": 0.5, "eval/entropy": 0.9}, None),
         ("REPEATS", {"rollout/repeat_share": 0.50}, None),
         ("REPEATS", {"rollout/repeat_share": 0.51}, WARNING),
-        ("FEW_TRADES", {"rollout/trade_share": 0.05, "eval/reward_mean": 0.0}, None),
-        ("FEW_TRADES", {"rollout/trade_share": 0.04, "eval/reward_mean": 0.0}, WARNING),
-        ("FEW_TRADES", {"rollout/trade_share": 0.04, "eval/reward_mean": 0.03}, INFO),
-        ("FEW_TRADES", {"rollout/trade_share": 0.04, **IDLE}, INFO),
+        ("FEW_TRADES", {"rollout/voluntary_share": 0.05, "eval/reward_mean": 0.0}, None),
+        ("FEW_TRADES", {"rollout/voluntary_share": 0.04, "eval/reward_mean": 0.0}, WARNING),
+        ("FEW_TRADES", {"rollout/voluntary_share": 0.04, "eval/reward_mean": 0.03}, INFO),
+        ("FEW_TRADES", {"rollout/voluntary_share": 0.04, **IDLE}, INFO),
         (
             "FEW_TRADES",
-            {"rollout/trade_share": 0.04, "rollout/unexecuted_share": 0.6, **IDLE},
+            {"rollout/voluntary_share": 0.04, "rollout/unexecuted_share": 0.6, **IDLE},
             WARNING,
         ),
         ("ALL_HOLD", {**IDLE, "eval/idle_share": 0.94}, None),
@@ -390,7 +390,7 @@ def test_window_that_the_buffer_cannot_fill_is_judged_when_the_buffer_is_full() 
                 "rollout/unexecuted_share": 0.7,
                 "rollout/largest_code": 2.0,
                 "rollout/idle_share": 0.85,
-                "rollout/trade_share": 0.03,
+                "rollout/voluntary_share": 0.03,
             },
             "70 % of its selections are not executed (limit 50 %): it asks for SELL most often, "
             "yet 85 % of its steps do nothing and 3 % trade; its rewards are not those of",
@@ -439,7 +439,7 @@ def test_decided_policy_is_told_apart_from_a_collapsed_one(entropy: float, is_sa
         ("EXECUTION_GAP", {"rollout/executed_gap": 0.15}, None),
         ("EXECUTION_GAP", {"rollout/violations": 0.06}, "6 % of them were corrected (limit 5 %)"),
         ("EXECUTION_GAP", {"rollout/violations": 0.05}, None),
-        ("FEW_TRADES", {"rollout/trade_share": 0.09, "eval/reward_mean": 0.0}, "limit 10 %"),
+        ("FEW_TRADES", {"rollout/voluntary_share": 0.09, "eval/reward_mean": 0.0}, "limit 10 %"),
     ],
 )
 def test_telemetry_of_the_plan_is_asked_for_by_its_limits(

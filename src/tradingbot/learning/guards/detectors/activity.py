@@ -58,7 +58,7 @@ class NotExecuted(Detector, code="NOT_EXECUTED", cure="none"):
     def words(self, scene: Scene) -> str:
         """Tell what was asked for, what happened instead, and why that matters."""
         share, idle = scene.now("rollout/unexecuted_share"), scene.now("rollout/idle_share")
-        trades, asked = scene.now("rollout/trade_share"), scene.bin_name("rollout/largest_code")
+        trades, asked = scene.now("rollout/voluntary_share"), scene.bin_name("rollout/largest_code")
         said = f"{percent(share)} of its selections are not executed "
         said += f"(limit {percent(scene.config.unexecuted)}): it asks for {asked} most often, yet "
         said += f"{percent(idle)} of its steps do nothing and {percent(trades)} trade; "
@@ -91,15 +91,17 @@ class FewTrades(Detector, code="FEW_TRADES", cure="entropy"):
     )
 
     def check(self, history: History, config: GuardConfig) -> Detection:
-        """Compare the share of steps with a trade; holding that earns is excused."""
-        share = history["rollout/trade_share"]
+        """Compare the share of steps with a trade of its own; holding that earns is excused."""
+        share = history["rollout/voluntary_share"]
         excused = history.policy_pays() | history.is_resting(config, config.idle)
         excused &= ~history.is_stopped(config)
         return Detection.of(share, config.trades, share < config.trades).excused(excused)
 
     def words(self, scene: Scene) -> str:
         """Tell the share, and the excuse if there is one."""
-        said = f"it trades in {percent(scene.now('rollout/trade_share'))} of the steps "
+        said = (
+            f"it trades in {percent(scene.now('rollout/voluntary_share'))} of the steps by choice "
+        )
         said += f"(limit {percent(scene.config.trades)})"
         if scene.severity is AlarmLevel.INFO:
             said += ", which costs it nothing"
