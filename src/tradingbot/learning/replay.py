@@ -47,8 +47,7 @@ class Transitions(NamedTuple):
     achieved: Tensor | None = None
     """(N, M, G) what was reached by the end of the step, where it was asked for."""
     course: Tensor | None = None
-    """(N, M, K, G) what was reached by each step of the task's clock, where it took several and
-    that was asked for; as many count as `duration` says."""
+    """(N, M, K, G) what was reached by each of its steps, `duration` of them; of options alone."""
 
 
 def transitions_of(
@@ -165,15 +164,11 @@ class Replay(nn.Module):
         rows = torch.stack(
             [part for part in (step.row, step.final_row, step.episode) if part is not None], dim=-1
         ).to(torch.int32)
+        action = step.action if self.n_components else step.action[..., None]
         columns = (step.reward, step.continues, step.duration, step.discount)
-        single = [part for part in columns if part is not None]
-        vectors = [step.private, step.final_private]
-        if self.n_components:
-            vectors.append(step.action)
-        else:
-            single.insert(0, step.action)
+        single = torch.stack([part for part in columns if part is not None], dim=-1)
         goal = [part for part in (step.goal, step.achieved) if part is not None]
-        numbers = torch.cat([*vectors, torch.stack(single, dim=-1), *goal], dim=-1)
+        numbers = torch.cat([step.private, step.final_private, action, single, *goal], dim=-1)
         return rows, numbers.to(self.numbers.dtype)
 
     @torch.no_grad()
