@@ -200,16 +200,9 @@ CONDITIONS: tuple[Condition, ...] = (
         _says(f"{_ACTION}space must be continuous or target"),
     ),
     Condition(
-        tuple(f"{_ACTION}{key}" for key in _CODES),
+        (*(f"{_ACTION}{key}" for key in _CODES), "guards.executed_gap", "guards.violations"),
         lambda config: _space(config) == "discrete",
         _says(f"{_ACTION}space must be discrete"),
-    ),
-    Condition(
-        ("guards.executed_gap", "guards.violations"),
-        lambda config: _space(config) == "discrete",
-        _says(
-            f"{_ACTION}space must be discrete: codes are compared, for numbers guards.unexecuted"
-        ),
     ),
     Condition(
         tuple(f"learner.ppo.entropy.guard_{key}" for key in _GUARD),

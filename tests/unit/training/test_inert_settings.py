@@ -28,6 +28,8 @@ INERT: list[tuple[dict[str, object], str]] = [
     ({"task.rules.limits.margin_frac": 2.0}, "allow_short must be true"),
     ({"task.rules.action.hold_zone": 0.2}, "space must be continuous"),
     ({"task.rules.action.max_adds": 1}, "space must be discrete"),
+    ({"guards.executed_gap": 0.15}, "space must be discrete"),
+    ({"guards.violations": 0.05}, "space must be discrete"),
     ({"learner.sac.batch_size": 8}, "learner.name must be sac, is direct"),
     (
         {
