@@ -92,8 +92,8 @@ def make_run(options: argparse.Namespace, phase: str, seed: int) -> str:
         given = ("--preset", preset, "--symbols", SYMBOLS, "--seed", str(seed), "--name", name)
         tradingbot(options.workspace, "train", *given, *settings)
     if not (folder / "evaluation" / "dossier.json").is_file():
-        given = ("--preset", "required", "--analyses", ANALYSES, "--jobs", "1")
-        tradingbot(options.workspace, "evaluate", name, *given)
+        analyses = ("--preset", "required", "--analyses", ANALYSES, "--jobs", "1")
+        tradingbot(options.workspace, "evaluate", name, *analyses)
     return name
 
 
@@ -115,13 +115,14 @@ def as_markdown(judged: Sequence[Mapping[str, Any]]) -> str:
     for each in judged:
         gates.setdefault(each["result"]["gate"], []).append(each)
     lines = ["| gate | asked | measured, by seed | outcome |", "|---|---|---|---|"]
-    for name, each in gates.items():
-        first = each[0]["result"]
-        figures = ", ".join(_figure(one["result"]) for one in each)
-        outcomes = [one["result"]["outcome"] for one in each]
-        passed = f"{outcomes.count('pass')} of {len(each)} pass"
-        told = outcomes[0] if len(each) == 1 else passed
-        lines.append(f"| {name}: {first['words']} | {first['target']} | {figures} | {told} |")
+    for name, judgements in gates.items():
+        results = [each["result"] for each in judgements]
+        figures = ", ".join(_figure(each) for each in results)
+        outcomes = [each["outcome"] for each in results]
+        passed = f"{outcomes.count('pass')} of {len(results)} pass"
+        told = outcomes[0] if len(results) == 1 else passed
+        asked = f"{results[0]['words']} | {results[0]['target']}"
+        lines.append(f"| {name}: {asked} | {figures} | {told} |")
     return "\n".join(lines)
 
 
