@@ -2,6 +2,9 @@
 
 Of every k + 1 transitions of a batch, k get a goal that was reached: by a later step of the same
 episode, by any step of it, or by any step at all (Andrychowicz et al. 2017, arXiv:1707.01495).
+
+What a goal shows and pays is worked out for every transition that is drawn, whichever goal it has:
+neither is kept.
 """
 
 from __future__ import annotations
@@ -20,6 +23,9 @@ from tradingbot.learning.task import Task, extras_of
 class GoalRelabelling(Protocol):
     """A task whose transitions can be seen as if another goal had been aimed for."""
 
+    n_own: int
+    """The first private numbers, which do not show the goal; all after them do."""
+
     def require_relabelling(self) -> None:
         """Refuse where what agents see does not suffice.
 
@@ -28,7 +34,10 @@ class GoalRelabelling(Protocol):
         """
 
     def relabel(self, transitions: Transitions, goal: Tensor) -> Transitions:
-        """Return transitions (N, M, …) with a goal (N, M, G): what is seen of it, what it pays."""
+        """Return transitions (N, M, …) with a goal (N, M, G): what is seen of it, what it pays.
+
+        Of private numbers the first `n_own` are read, of the reward nothing: they may be missing.
+        """
 
     def goal_reward(self, achieved: Tensor, goal: Tensor) -> Tensor:
         """Return what goals (…, G) pay where so much (…, G) was reached, (…)."""
@@ -54,6 +63,18 @@ class Hindsight:
         self._task: GoalRelabelling = task  # type: ignore[assignment]
         self._task.require_relabelling()
         self._config = config
+
+    @property
+    def n_kept(self) -> int:
+        """How many private numbers of a transition have to be kept."""
+        return self._task.n_own
+
+    def strip(self, transitions: Transitions) -> Transitions:
+        """Return transitions (N, M, …) without the private numbers that show the goal."""
+        own = slice(self.n_kept)
+        return transitions._replace(
+            private=transitions.private[..., own], final_private=transitions.final_private[..., own]
+        )
 
     def sample(self, replay: Replay, n_samples: int, generator: torch.Generator) -> Transitions:
         """Draw transitions (N, M, …), the first of them with goals that were reached.

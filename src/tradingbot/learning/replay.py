@@ -6,6 +6,7 @@ for a number: cursor and count are tensors.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
@@ -29,7 +30,7 @@ class Transitions(NamedTuple):
     action: Tensor
     """(N, M) number, or (N, M, K) vector, as the task got it, after squashing."""
     reward: Tensor
-    """(N, M)"""
+    """(N, M); no number where it is not kept, because goals to come decide it."""
     continues: Tensor
     """(N, M) 0 where a failure ended the episode, else 1; 1 where time was up."""
     final_row: Tensor
@@ -84,8 +85,8 @@ class Replay(nn.Module):
     rows: Tensor
     """(N, slots, B, 2) int32: seen, and what followed; a third is the episode where it is kept."""
     numbers: Tensor
-    """(N, slots, B, W) private, final private, action, reward, continues, and the extras: W is
-    2 P + 3 for one number and no extras."""
+    """(N, slots, B, W) private, final private, action, reward where it is kept, continues, and the
+    extras: W is 2 P + 3 for one number, its reward and no extras."""
     cursor: Tensor
     """(1,) int64, slot that is written next."""
     count: Tensor
@@ -124,7 +125,7 @@ class Replay(nn.Module):
         self.n_components, self.extras = n_components, extras
         shape = (n_agents, self.n_slots, n_envs)
         self._widths = (
-            *(n_private, n_private, max(n_components, 1), 1, 1),
+            *(n_private, n_private, max(n_components, 1), int(extras.reward), 1),
             *(int(extras.duration), int(extras.discount), extras.n_goal),
             extras.n_goal * int(extras.achieved),
         )
@@ -165,7 +166,8 @@ class Replay(nn.Module):
             [part for part in (step.row, step.final_row, step.episode) if part is not None], dim=-1
         ).to(torch.int32)
         action = step.action if self.n_components else step.action[..., None]
-        columns = (step.reward, step.continues, step.duration, step.discount)
+        reward = step.reward if self.extras.reward else None
+        columns = (reward, step.continues, step.duration, step.discount)
         single = torch.stack([part for part in columns if part is not None], dim=-1)
         goal = [part for part in (step.goal, step.achieved) if part is not None]
         numbers = torch.cat([step.private, step.final_private, action, single, *goal], dim=-1)
@@ -259,7 +261,7 @@ class Replay(nn.Module):
             rows[..., 0],
             private,
             action if self.n_components else action.squeeze(-1),
-            reward.squeeze(-1),
+            reward.squeeze(-1) if extras.reward else torch.full_like(continues[..., 0], math.nan),
             continues.squeeze(-1),
             rows[..., 1],
             final_private,
@@ -282,7 +284,7 @@ RewardOfGoal = Callable[[Transitions], Tensor]
 
 
 def relabel_goals(
-    transitions: Transitions, goal: Tensor, reward: RewardOfGoal, *, shown: slice | None = None
+    transitions: Transitions, goal: Tensor, reward: RewardOfGoal, *, n_own: int | None = None
 ) -> Transitions:
     """Return transitions as if another goal had been aimed for (Andrychowicz et al. 2017).
 
@@ -290,11 +292,12 @@ def relabel_goals(
         transitions: (N, M, …).
         goal: (N, M, G) that counts now, e.g. what a later step of the episode reached.
         reward: What the transitions earn with it.
-        shown: Columns of the private numbers that show the goal; they are rewritten. None: none do.
+        n_own: The first private numbers, which do not show the goal; it is put behind them. None:
+            private numbers stay as they are.
     """
     changed = transitions._replace(goal=goal)
-    if shown is not None:
-        private, final_private = transitions.private.clone(), transitions.final_private.clone()
-        private[..., shown], final_private[..., shown] = goal, goal
+    if n_own is not None:
+        before, after = transitions.private[..., :n_own], transitions.final_private[..., :n_own]
+        private, final_private = (torch.cat([own, goal], dim=-1) for own in (before, after))
         changed = changed._replace(private=private, final_private=final_private)
     return changed._replace(reward=reward(changed))

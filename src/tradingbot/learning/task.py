@@ -197,6 +197,8 @@ class TransitionExtras(CheckedFields):
     """What was reached, as a goal of G numbers: what hindsight aims for afterwards."""
     terms: bool = False
     """Reward terms of every step; every task delivers them, rollouts keep only their sum else."""
+    reward: bool = True
+    """Rewards; every task delivers them, replays need none where goals to come decide them."""
 
 
 def extras_of(task: Task) -> TransitionExtras:

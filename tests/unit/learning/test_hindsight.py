@@ -64,7 +64,7 @@ def test_episode_that_missed_its_goal_reaches_what_it_reached() -> None:
     assert reached(episode).tolist() == [[-1.0] * LENGTH]
 
     achieved = episode.final_private[:, -1:, :1].expand(1, LENGTH, 1)  # where the walk ended
-    relabelled = relabel_goals(episode, achieved, reached, shown=slice(1, 2))
+    relabelled = relabel_goals(episode, achieved, reached, n_own=1)
 
     assert relabelled.goal is not None
     assert relabelled.goal.unique().tolist() == [5.0]
@@ -100,7 +100,7 @@ def test_hindsight_by_batches_pays_where_the_goal_is_reached() -> None:
     now, later = filled(20).sample_with_other(500, draws, strategy="future")
     achieved = later.final_private[..., :1]
 
-    relabelled = relabel_goals(now, achieved, reached, shown=slice(1, 2))
+    relabelled = relabel_goals(now, achieved, reached, n_own=1)
 
     share = float((relabelled.reward == 0.0).double().mean())
     assert torch.equal(relabelled.reward == 0.0, later.row == now.row)

@@ -118,15 +118,16 @@ def hindsight_gain(n_agents: int, steps: int, *, with_sb3: bool) -> BenchRecord:
 def sampling(n_agents: int, capacity: int, n_draws: int = 30) -> BenchRecord:
     """Time the drawing and relabelling of 256 transitions of each agent, best of some."""
     task = ReachTask(n_agents, 16, 1)
-    extras = replace(extras_of(task), terms=False)
-    replay = Replay(n_agents, 16, 4, capacity=capacity, n_components=2, extras=extras)
+    extras = replace(extras_of(task), terms=False, reward=False)
     hindsight = Hindsight(task, HindsightConfig(strategy="future"))
+    sizes = (n_agents, 16, hindsight.n_kept)
+    replay = Replay(*sizes, capacity=capacity, n_components=2, extras=extras)
     state, seen = task.begin()
     draws = torch.Generator().manual_seed(1)
     for _ in range(min(replay.n_slots, 2_000)):
         action = 2.0 * torch.rand(n_agents, 16, 2, generator=draws) - 1.0
         step = task.step(state, action)
-        replay.insert(transitions_of(seen, action, step, extras))
+        replay.insert(hindsight.strip(transitions_of(seen, action, step, extras)))
         state, seen = step.state, step.observation
     times = []
     for _ in range(n_draws):

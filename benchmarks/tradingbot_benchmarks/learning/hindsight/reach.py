@@ -48,7 +48,7 @@ class ReachTask:
     """
 
     action = ActionSpec("box", 0, -1.0, 1.0, 2)
-    n_private = 4
+    n_private, n_own = 4, 2
     term_names: tuple[str, ...] = ("goal",)
     code_names: tuple[str, ...] = ("STAY", "MOVE")
     resets = True
@@ -123,7 +123,7 @@ class ReachTask:
             transitions,
             goal,
             lambda each: reach_reward(each.achieved, each.goal).float(),
-            shown=slice(2, 4),
+            n_own=self.n_own,
         )
 
     def goal_reward(self, achieved: Tensor, goal: Tensor) -> Tensor:

@@ -57,6 +57,7 @@ class GoalTask(PopulationTask):
         vars(self).update(vars(task))
         self.resets, self.settings, self._asked = task.resets, settings, asked
         self._account_names = task.private_names
+        self.n_own = task.n_private
         self.private_names = (*task.private_names, *GOAL_INPUTS)
         self.n_private = len(self.private_names)
         self.term_names = ("goal",)
@@ -147,8 +148,7 @@ class GoalTask(PopulationTask):
             names = (PRIVATE_NAMES[_RETURN], PRIVATE_NAMES[_DRAWDOWN])
             now = [private[..., self._account_names.index(name)] for name in names]
             inputs = goal_inputs((goal[..., 0], goal[..., 1]), (now[0], now[1]), self._units)
-            own = private[..., : len(self._account_names)]
-            return torch.cat([own, torch.stack(inputs, -1)], -1)
+            return torch.cat([private[..., : self.n_own], torch.stack(inputs, -1)], -1)
 
         seen = transitions._replace(
             private=shown(transitions.private), final_private=shown(transitions.final_private)

@@ -73,12 +73,17 @@ class TransitionMemory:
         if config.hindsight.strategy != "off":
             _require_paid_rewards(reward_transform)
             self._hindsight = Hindsight(task, config.hindsight)
-            self._extras = replace(extras_of(task), terms=False)
+            self._extras = replace(extras_of(task), terms=False, reward=False)
         n_agents, device = len(task.agent_names), task.table.device
-        sizes, n_components = (n_agents, task.n_envs, task.n_private), task.action.n_components
-        capacity, extras = config.buffer_size, self._extras
+        hindsight = self._hindsight
         self.replay = Replay(
-            *sizes, capacity=capacity, n_components=n_components, extras=extras, device=device
+            n_agents,
+            task.n_envs,
+            task.n_private if hindsight is None else hindsight.n_kept,
+            capacity=config.buffer_size,
+            n_components=task.action.n_components,
+            extras=self._extras,
+            device=device,
         )
         self.reward_scale = RewardScale(n_agents, device)
         self._since: list[tuple[Observation, Tensor, TaskStep]] = []
@@ -91,8 +96,10 @@ class TransitionMemory:
             self._since.append((before, action, step))
             steps = self._steps(self._since[-1:], self._transform)
             transitions = transitions._replace(reward=transform_rewards(self._transform, steps)[0])
-        self.replay.insert(transitions)
         self.reward_scale.insert(transitions.reward)
+        if self._hindsight is not None:
+            transitions = self._hindsight.strip(transitions)
+        self.replay.insert(transitions)
 
     def learn_transform(self) -> Metrics:
         """Let the transform learn from what was inserted since the last call; return figures."""

@@ -175,8 +175,39 @@ def test_sac_with_hindsight_resumes_bit_for_bit_and_learns_from_other_goals() ->
     assert [key for key in one if not torch.equal(one[key], other[key])] == []
     assert "replay/spans" in one
     assert "replay/spans" not in plain.state()
-    n_kept = whole._memory.replay.n_slots * task.n_envs
-    assert whole.replay_bytes / (2 * n_kept) < 300  # 200,000 of one agent: 60 MB
+
+
+@pytest.mark.parametrize("strategy", ["future", "episode", "random"])
+def test_what_a_goal_shows_and_pays_is_worked_out_to_the_bits_of_a_replay_that_keeps_it(
+    strategy: Strategy,
+) -> None:
+    task = goal_task("size", "total_return", "drawdown")
+    hindsight = Hindsight(task, HindsightConfig(strategy))
+    full, made = collected(task, 70, slots=50)
+    extras, sizes = replace(extras_of(task), reward=False), (2, task.n_envs, hindsight.n_kept)
+    thin = Replay(*sizes, capacity=50 * task.n_envs, extras=extras)
+    for step in made:
+        thin.insert(hindsight.strip(step))
+
+    kept, worked_out = (
+        hindsight.sample(replay, 200, torch.Generator().manual_seed(2)) for replay in (full, thin)
+    )
+
+    assert thin.state_bytes < full.state_bytes
+    assert worked_out.private.shape == (2, 200, task.n_private)
+    for one, other in zip(kept, worked_out, strict=True):
+        assert (one is None and other is None) or torch.equal(_part(one), _part(other))
+
+
+def test_replay_of_143_agents_and_200_000_transitions_takes_less_than_two_gigabytes() -> None:
+    task = goal_task("size", "total_return", "drawdown")
+    learner = SAC(task, TableView(task.table), SMALL, seed=1)
+
+    replay = learner._memory.replay
+    per_transition = learner.replay_bytes / (2 * replay.n_slots * task.n_envs)
+
+    assert per_transition * 143 * 200_000 < 2e9
+    assert bool(replay.sample(4, torch.Generator().manual_seed(1)).reward.isnan().all())
 
 
 @pytest.mark.parametrize("strategy", ["future", "episode", "random"])
