@@ -18,12 +18,18 @@ around an undecided policy with every code allowed, decides what the states leav
 share weights they share the fit; with partial pooling the directions are fitted too, and each
 agent's z stays its own. The deviation is that of the seven sizes: as wide as an undecided policy.
 
+Deterministic agents do what is most probable, by however little: an undecided one trades in full.
+Its preferences are small numbers, most of them within the hold zone. So the mean is multiplied by a
+factor (`scale_mean`), which what agents earn decides, see `tradingbot.training.migration_cost`; the
+order of preferences stays.
+
 A linear layer cannot know the mask, so the new agent follows the old one, and is not equal to it:
-`prove_migration` says how closely.
+`prove_migration` says how closely, before any factor.
 """
 
 from __future__ import annotations
 
+import copy
 import math
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -129,6 +135,18 @@ def continuous_head(head: StackedHead, probe: MigrationProbe, sizes: Tensor) -> 
         directions = made.directions.view(-1, head.config.n_directions, 2)
         directions[..., 0] = slope[1:].t()
     return made
+
+
+@torch.no_grad()
+def scale_mean(head: StackedHead, factor: float) -> StackedHead:
+    """Return a copy of a head of [mean, raw log deviation] with a mean so many times as large."""
+    scaled = copy.deepcopy(head)
+    parts = [scaled.weights[-1], scaled.biases[-1]]
+    if head.config.pooling == "partial":
+        parts.append(scaled.directions.view(-1, head.config.n_directions, head.n_outputs))
+    for part in parts:
+        part[..., 0] *= factor
+    return scaled
 
 
 @torch.no_grad()

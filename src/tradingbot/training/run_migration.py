@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import shutil
@@ -15,7 +16,10 @@ from torch import Tensor
 from tradingbot.agents import migration
 from tradingbot.data.atomic import atomic_directory, write_text
 from tradingbot.data.json_files import as_json
+from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import ConfigError
+from tradingbot.domain.plain_values import as_plain_values
+from tradingbot.learning.catalogue import learner_spec
 from tradingbot.learning.guards import FlightRecorder
 from tradingbot.learning.learner_state import tensors_below
 from tradingbot.learning.trainer import Trainer
@@ -25,12 +29,19 @@ from tradingbot.networks.threads import torch_threads
 from tradingbot.runs import Checkpoint, RunDirectory, find_run, require_fit
 from tradingbot.runs.acting import FROZEN_ENCODER
 from tradingbot.runs.loading import hold_checkpoint, require_checkpoint, verify_checkpoint
-from tradingbot.training.agent_scores import choosing_bars, scores_on
 from tradingbot.training.checkpoint_writer import CheckpointWriter
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.config_files import config_of_mapping, override_config
 from tradingbot.training.data import TrainingData, open_data
+from tradingbot.training.migration_cost import (
+    MeanFactor,
+    MigrationCost,
+    Returns,
+    choose_factor,
+    measure_cost,
+)
 from tradingbot.training.preparation import prepare_training_setup
+from tradingbot.training.results import backtest_agents
 from tradingbot.training.run_plan import plan_run
 from tradingbot.training.run_policy import actor_layout, describe_acting
 from tradingbot.training.setup import TrainingSetup, stored_actor
@@ -41,25 +52,6 @@ PROBE_ENVS = 16
 """Environments of each agent that are played for states."""
 PROBE_STATES = 65_536
 """Of all agents together, half to fit on, half to prove on; of one agent 512 to 2,048."""
-_CONTINUOUS = {"task.rules.action.space": "continuous"}
-
-
-@dataclass(frozen=True)
-class MigrationCost:
-    """What deterministic policies earn before and after, on bars that nothing was learned from."""
-
-    part: str
-    """Which bars."""
-    bars: int
-    discrete_bp: float
-    """Mean net return per bar over agents, in basis points, of the old policy."""
-    continuous_bp: float
-    """The same of the new one, before it has learned anything."""
-    degradation_frac: float | None
-    """Share of the old return that is lost, below 0 where the new one earns more; None where the
-    old one earned nothing."""
-    goal_frac: float = 0.1
-    """What the plan asks for at most; training on from here is how it is reached."""
 
 
 @dataclass(frozen=True)
@@ -71,11 +63,17 @@ class Migrated:
     """Of the source."""
     run: RunDirectory
     proof: migration.MigrationProof
+    factor: MeanFactor
     cost: MigrationCost
 
 
 def migrate_run(
-    reference: str, workspace: Path, *, at: datetime, name: str | None = None
+    reference: str,
+    workspace: Path,
+    *,
+    at: datetime,
+    name: str | None = None,
+    learner: str | None = None,
 ) -> Migrated:
     """Make a continuous run of a discrete one, to go on with by `train --resume`.
 
@@ -86,6 +84,8 @@ def migrate_run(
         workspace: Where runs and data are.
         at: Now, UTC.
         name: Id of the new run; by default the old one's with `-continuous`.
+        learner: That goes on with it; by default the old run's own. Another one takes over encoder
+            and actor; its critics are new.
 
     Raises:
         ConfigError: If the run is not discrete, or the name is taken.
@@ -94,7 +94,7 @@ def migrate_run(
     """
     source = find_run(workspace / "runs", reference)
     config = config_of_mapping(source.record.config, source.record.tracking)
-    _require_discrete(source, config)
+    changed = _continuous(source, config, learner)
     rule = "run must have a whole checkpoint to be migrated"
     checkpoint = require_checkpoint(source, "best", None, rule=rule, remedy="Train it first")
     with torch_threads(config.threads):
@@ -106,51 +106,83 @@ def migrate_run(
             normaliser_sha256=data.identity.normaliser_sha256,
         )
         seed = source.record.seeds["root"]
-        head, proof, before_bp = _migrate_actor(config, data, checkpoint, seed)
+        many = override_config(config, {"budget.n_envs": PROBE_ENVS})
+        before = _wire(many, data, checkpoint.agent, seed)
+        head, proof = _migrate_actor(config, before)
         migration.require_proof(proof)
-        plan = plan_run(override_config(config, _CONTINUOUS), data)
-        plan = replace(plan, seed=seed, parent=source.id)
+        plan = replace(plan_run(changed, data), seed=seed, parent=source.id)
+        continuous = config_of_mapping(plan.config)
+        merged = _merge(checkpoint.agent, head, actor_layout(continuous).prefix)
+        after = _wire(continuous, data, merged, seed)
+        factor = _scale(before, after, stored_actor(after.learner, actor_layout(continuous)), data)
+        parts = (_earned(setup, data, data.split.validation) for setup in (before, after))
+        cost = measure_cost("validation", *parts)
         run = RunDirectory.create(
             workspace / "runs", plan, created_at=at, name=name or f"{source.id}-continuous"
         )
         with run.hold():
             _back_up(checkpoint.folder, run)
-            continuous = config_of_mapping(plan.config)
-            merged = _merge(checkpoint.agent, head, actor_layout(continuous).prefix)
-            cost = _compare(data, before_bp, _keep(run, continuous, data, merged))
-            _write_record(run, source, checkpoint, proof, cost)
+            _keep(run, continuous, data, after)
+            _write_record(run, source, checkpoint, proof, factor, cost)
             reason = f"made of {source.id}, not trained yet"
             run.write_status("interrupted", at=at, update=0, steps=0, reason=reason)
-    return Migrated(source.id, checkpoint.manifest.name, run, proof, cost)
+    return Migrated(source.id, checkpoint.manifest.name, run, proof, factor, cost)
 
 
-def _require_discrete(run: RunDirectory, config: TrainConfig) -> None:
+def _continuous(run: RunDirectory, config: TrainConfig, learner: str | None) -> TrainConfig:
+    """Return the configuration of the new run.
+
+    Raises:
+        ConfigError: If the run is not discrete, or the learner cannot go on with it.
+    """
     space = config.task.rules.action.space
     if space != "discrete":
         rule = "run must have discrete actions to be migrated"
         remedy = "Its agents act with numbers already"
         raise ConfigError(rule, was=space, where=run.id, remedy=remedy)
-    spec = config.learner.spec
-    squash = None
-    if "box" in spec.action_kinds:
-        squash = actor_layout(override_config(config, _CONTINUOUS)).squash
-    if squash is None or squash.kind != "tanh":
+    options: dict[str, object] = {"task.rules.action.space": "continuous"}
+    if learner is not None and learner != config.learner.name:
+        actor = as_plain_values(config.learner.settings.actor)
+        options |= {"learner.name": learner, f"learner.{learner}.actor": actor}
+    spec = learner_spec(learner or config.learner.name)
+    changed = override_config(config, options) if "box" in spec.action_kinds else None
+    squash = None if changed is None else actor_layout(changed).squash
+    if changed is None or squash is None or squash.kind != "tanh":
         rule = "learner must draw numbers from a squashed Gaussian to go on with a migrated run"
-        remedy = "Train anew with task.rules.action.space=continuous"
+        remedy = "Migrate with --learner ppo, or train anew with task.rules.action.space=continuous"
         raise ConfigError(rule, was=spec.name, where=run.id, remedy=remedy)
+    return changed
 
 
 def _migrate_actor(
-    config: TrainConfig, data: TrainingData, checkpoint: Checkpoint, seed: int
-) -> tuple[StackedHead, migration.MigrationProof, float]:
-    """Return the new head, its proof, and what the old policy earns, in bp per bar."""
-    many = override_config(config, {"budget.n_envs": PROBE_ENVS})
-    setup = _wire(many, data, checkpoint.agent, seed)
+    config: TrainConfig, setup: TrainingSetup
+) -> tuple[StackedHead, migration.MigrationProof]:
+    """Return the new head and its proof."""
     actor = stored_actor(setup.learner, actor_layout(config))
     rules = config.task.rules.action
     seen, held_out = _probe(setup)
     made = migration.continuous_head(actor, seen, migration.signed_sizes(rules).to(setup.device))
-    return made, migration.prove_migration(actor, made, held_out, rules), _earned_bp(setup, data)
+    return made, migration.prove_migration(actor, made, held_out, rules)
+
+
+def _scale(
+    before: TrainingSetup, after: TrainingSetup, actor: StackedHead, data: TrainingData
+) -> MeanFactor:
+    """Multiply the new actor's mean in place, by what keeps the result on training bars."""
+    bars, fitted = data.split.train, copy.deepcopy(actor)
+
+    def play(factor: float) -> Returns:
+        actor.load_state_dict(migration.scale_mean(fitted, factor).state_dict())
+        return _earned(after, data, bars)
+
+    found = choose_factor(_earned(before, data, bars), play)
+    actor.load_state_dict(migration.scale_mean(fitted, found.factor).state_dict())
+    return found
+
+
+def _earned(setup: TrainingSetup, data: TrainingData, bars: IndexRange) -> Returns:
+    """Return what the deterministic policy earns at some bars, (S, N)."""
+    return backtest_agents(setup, data, bars, setup.learner.act).returns
 
 
 def _wire(
@@ -198,15 +230,8 @@ def _back_up(checkpoint: Path, run: RunDirectory) -> None:
     verify_checkpoint(target)
 
 
-def _keep(
-    run: RunDirectory, config: TrainConfig, data: TrainingData, agent: dict[str, Tensor]
-) -> float:
-    """Write the checkpoint that training begins with: new weights, nothing else learned yet.
-
-    Returns:
-        What the new policy earns, in bp per bar.
-    """
-    setup = _wire(config, data, agent, run.record.seeds["root"])
+def _keep(run: RunDirectory, config: TrainConfig, data: TrainingData, setup: TrainingSetup) -> None:
+    """Write the checkpoint that training begins with: new weights, nothing else learned yet."""
     learner, writer = setup.learner, CheckpointWriter(run, None)
     try:
         acting = describe_acting(config, data)
@@ -217,18 +242,6 @@ def _keep(
         writer.save(Snapshot(0, 0, 0, trainer.state(), ("start", "last", "healthy"), math.nan))
     finally:
         writer.close()
-    return _earned_bp(setup, data)
-
-
-def _earned_bp(setup: TrainingSetup, data: TrainingData) -> float:
-    """Return the mean net return per bar over agents on the first half of validation."""
-    return float(scores_on(choosing_bars(data), setup, data)["return_bp"].mean())
-
-
-def _compare(data: TrainingData, before_bp: float, after_bp: float) -> MigrationCost:
-    lost = (before_bp - after_bp) / before_bp if before_bp > 0.0 else None
-    bars = len(choosing_bars(data))
-    return MigrationCost("first half of validation", bars, before_bp, after_bp, lost)
 
 
 def _write_record(
@@ -236,6 +249,7 @@ def _write_record(
     source: RunDirectory,
     checkpoint: Checkpoint,
     proof: migration.MigrationProof,
+    factor: MeanFactor,
     cost: MigrationCost,
 ) -> None:
     record = {
@@ -248,6 +262,7 @@ def _write_record(
         "formula": "see tradingbot.agents.migration",
         "required_rank_correlation": migration.REQUIRED_RANK_CORRELATION,
         "proof": proof,
+        "factor": factor,
         "cost": cost,
     }
     write_text(run.path / MIGRATION_FILE, json.dumps(as_json(record), indent=1) + "\n")

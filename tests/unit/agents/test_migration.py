@@ -15,6 +15,7 @@ from tradingbot.agents.migration import (
     preferences,
     prove_migration,
     require_proof,
+    scale_mean,
     signed_sizes,
 )
 from tradingbot.domain.errors import ConfigError, DataError
@@ -72,6 +73,20 @@ def test_hidden_layers_are_kept_and_preferences_followed(
         assert torch.equal(ours, theirs)
     if pooling == "partial":
         assert torch.equal(made.deviations, head.deviations)
+
+
+@pytest.mark.parametrize("pooling", ["partial", "pooled", "independent"])
+def test_factor_enlarges_the_mean_and_leaves_deviation_and_hidden_layers(pooling: str) -> None:
+    fitted, inputs = continuous_head(make_head(pooling), make_probe(1), SIZES), make_probe(2).inputs
+    before = {name: tensor.clone() for name, tensor in fitted.state_dict().items()}
+
+    scaled = scale_mean(fitted, 8.0)
+
+    (mean, raw), (larger, same) = (head(inputs).unbind(-1) for head in (fitted, scaled))
+    torch.testing.assert_close(larger, 8.0 * mean)
+    assert torch.equal(raw, same)
+    assert torch.equal(fitted.features(inputs), scaled.features(inputs))
+    assert all(torch.equal(before[name], t) for name, t in fitted.state_dict().items())
 
 
 @pytest.mark.parametrize("pooling", ["partial", "pooled", "independent"])

@@ -11,7 +11,13 @@ from typer import Argument, Option
 from tradingbot.app.cli.invocation import JsonOption, invocation_of
 from tradingbot.app.cli.options import look_up_run, require_run_name, runs_root
 from tradingbot.app.console import print_json, print_table, print_text, show_json
-from tradingbot.evaluation.performance.table import PERFORMANCE_COLUMNS, performance_row
+from tradingbot.domain.errors import require_known
+from tradingbot.evaluation.performance.table import (
+    PERFORMANCE_COLUMNS,
+    performance_row,
+    write_interval,
+)
+from tradingbot.learning.catalogue import known_learners
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +31,7 @@ app = typer.Typer(help="List, show, compare, verify and migrate training runs.")
 RunArgument = Annotated[
     str, Argument(metavar="RUN", help="Id of a run, the beginning of it, or its folder.")
 ]
-EXIT_FINDINGS, _DIGITS = 1, 12
+EXIT_FINDINGS, _DIGITS, _FIGURE_DIGITS = 1, 12, 3
 
 
 @app.command("list")
@@ -164,6 +170,9 @@ def migrate(
     name: Annotated[
         str | None, Option(help="Id of the new run; by default RUN-continuous.")
     ] = None,
+    learner: Annotated[
+        str | None, Option(help="Learner that goes on with it; by default the run's own.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Make a continuous run of a discrete one: what it learned is kept, and proved to be.
@@ -175,21 +184,36 @@ def migrate(
     invocation = invocation_of(context)
     found = look_up_run(invocation, reference)
     require_run_name(invocation, f"{found.id}-continuous" if name is None else name)
+    if learner is not None:
+        require_known(learner, known_learners(), "learner must be a known one")
     # Torch takes seconds to import: what can be refused without it is refused by now.
     from tradingbot.training.run_migration import migrate_run
 
-    made = migrate_run(reference, invocation.workspace, at=datetime.now(UTC), name=name)
-    document = {"run": made.run.id, "source": made.source, "checkpoint": made.checkpoint}
-    if show_json(as_json, {**document, "to": to, "proof": made.proof, "cost": made.cost}):
+    now = datetime.now(UTC)
+    made = migrate_run(reference, invocation.workspace, at=now, name=name, learner=learner)
+    document = {"run": made.run.id, "source": made.source, "checkpoint": made.checkpoint, "to": to}
+    figures = {"proof": made.proof, "factor": made.factor, "cost": made.cost}
+    if show_json(as_json, document | figures):
         return
     print_text(f"{made.run.id} was made of {made.source}, checkpoint {made.checkpoint}")
-    print_table("Proof", ["figure", "value"], list(_fields(made.proof).items()))
-    print_table("What it costs", ["figure", "value"], list(_fields(made.cost).items()))
+    titles = ("Proof", "Factor of the mean", "What it costs")
+    for title, record in zip(titles, figures.values(), strict=True):
+        rows = [(name, _written(value)) for name, value in _fields(record).items()]
+        print_table(title, ["figure", "value"], rows)
     invocation.print_hint(f"go on with: tradingbot train --resume {made.run.id}")
 
 
 def _trading(line: runs_view.RunLine) -> str:
     return "" if line.trading_agents is None else f"{line.trading_agents} of {line.agents}"
+
+
+def _written(value: Any) -> Any:
+    """Write a figure: an interval with its ends, figures by name in one line."""
+    if isinstance(value, tuple):
+        return write_interval(value, _FIGURE_DIGITS)
+    if isinstance(value, dict):
+        return ", ".join(f"{name:g}: {each:.{_FIGURE_DIGITS}f}" for name, each in value.items())
+    return f"{value:.{_FIGURE_DIGITS}f}" if isinstance(value, float) else value
 
 
 def _fields(record: Any) -> dict[str, Any]:

@@ -20,28 +20,33 @@ from unit.app.cli.conftest import Answer
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A workspace with a discrete run of three updates, on a synthetic market."""
+    """A workspace with a discrete run that has learned something, on a synthetic market."""
     workspace = tmp_path_factory.mktemp("trained")
     settings = {
         "task.rules.action.space": "discrete",
         "learner.name": "ppo",
         "learner.ppo.rollout_steps": 64,
-        "learner.ppo.n_epochs": 2,
+        "learner.ppo.n_epochs": 4,
+        "learner.ppo.minibatch": 256,
+        "learner.ppo.learning_rate": {"kind": "constant", "first": 0.003},
         "learner.ppo.actor.hidden": [16],
         "learner.ppo.critic.hidden": [16],
-        "budget.steps_per_agent": 1024,
-        "seed": 3,
+        "budget.steps_per_agent": 12_288,
+        "budget.n_envs": 16,
+        "market.params": {"kappa": 0.5},
+        "market.seed": 5,
+        "seed": 5,
     }
     config = load_train_config("quick", settings)
     data = open_data(config, workspace)
-    plan = RunPlan("ppo", config.as_mapping(), data.identity, source_sha256(), seed=3)
+    plan = RunPlan("ppo", config.as_mapping(), data.identity, source_sha256(), seed=5)
     run = RunDirectory.create(workspace / "runs", plan, created_at=NOW, name="codes")
     with torch_threads(1):
-        learner = prepare_training_setup(config, data, seed=3).learner
-        for _ in range(3):
+        learner = prepare_training_setup(config, data, seed=5).learner
+        for _ in range(12):
             learner.update()
     agent = copied_tensors(learner.networks())
-    save_checkpoint(run, "best", 3, CheckpointContent(agent, learner.state()))
+    save_checkpoint(run, "best", 12, CheckpointContent(agent, learner.state()))
     return workspace
 
 
@@ -67,15 +72,14 @@ def test_migrated_run_is_proved_and_backed_up(
     folder = trained / "runs" / "codes-continuous"
     record = json.loads((folder / "migration.json").read_text())
     assert record["proof"] == proof
+    assert record["factor"] == answer.document["factor"]
     cost = answer.document["cost"]
     assert record["cost"] == cost
-    assert cost["bars"] > 0
-    lost = cost["discrete_bp"] - cost["continuous_bp"]
-    if cost["discrete_bp"] > 0.0:
-        assert cost["degradation_frac"] == pytest.approx(lost / cost["discrete_bp"])
-    else:
-        assert cost["degradation_frac"] is None
-    assert lost != 0.0
+    before, after, change = (
+        cost[name][0] for name in ("discrete_bp", "continuous_bp", "difference_bp")
+    )
+    assert after - before == pytest.approx(change)
+    assert cost["degradation_frac"] == pytest.approx(-change / before)
     backup = folder / record["backup"]
     assert {p.name: p.read_bytes() for p in backup.iterdir()} == {
         p.name: p.read_bytes()
@@ -102,13 +106,42 @@ def test_run_that_is_continuous_already_is_not_migrated(
     assert ask(capsys, trained, "runs", "migrate", "codes", "--to", "discrete").code == 2
 
 
-@pytest.mark.slow
-def test_migrated_run_goes_on_from_the_migrated_weights(
+@pytest.mark.parametrize("learner", ["ppo", "sac"])
+def test_migration_keeps_what_the_old_policy_earned_on_bars_it_never_saw(
+    trained: Path, capsys: pytest.CaptureFixture[str], learner: str
+) -> None:
+    asked = ("runs", "migrate", "codes", "--to", "continuous", "--learner", learner)
+
+    answer = ask(capsys, trained, *asked, "--name", f"kept-{learner}", "--json")
+
+    assert answer.code == 0, answer.err
+    factor, cost = answer.document["factor"], answer.document["cost"]
+    assert cost["part"] == "validation"
+    assert cost["discrete_bp"][1] > 0.0  # it is worth something, by its own interval
+    assert cost["degradation_frac"] < cost["goal_frac"] == 0.1
+    assert factor["discrete_bp"] <= factor["continuous_bp"][str(factor["factor"])]
+    show = ask(capsys, trained, "runs", "show", f"kept-{learner}", "--json").document
+    assert show["record"]["learner"] == learner
+
+
+def test_learner_that_cannot_go_on_is_refused(
     trained: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    ask(capsys, trained, "runs", "migrate", "codes", "--to", "continuous", "--name", "numbers")
+    asked = ("runs", "migrate", "codes", "--to", "continuous", "--name", "never", "--learner")
+    for learner, rule in (("sacc", "learner must be a known one"), ("es", "squashed Gaussian")):
+        answer = ask(capsys, trained, *asked, learner)
+        assert (answer.code, rule in answer.err) == (2, True), answer.err
 
-    answer = ask(capsys, trained, "train", "--resume", "numbers", "--json", "--force")
+
+@pytest.mark.slow
+@pytest.mark.parametrize("learner", ["ppo", "sac"])
+def test_migrated_run_goes_on_from_the_migrated_weights(
+    trained: Path, capsys: pytest.CaptureFixture[str], learner: str
+) -> None:
+    made = ("--to", "continuous", "--name", f"on-{learner}", "--learner", learner)
+    ask(capsys, trained, "runs", "migrate", "codes", *made)
+
+    answer = ask(capsys, trained, "train", "--resume", f"on-{learner}", "--json", "--force")
 
     assert answer.code == 0, answer.err
     assert ask(capsys, trained, "runs", "list", "--json").document[-1]["state"] == "finished"
