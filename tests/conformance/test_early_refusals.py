@@ -258,6 +258,7 @@ MISTAKES: dict[str, str] = {
     "runs migrate nope --to continuous": NO_RUN,
     "runs migrate one --to discrete": "--to",
     "runs migrate one --to continuous --name ../x": "run name must be 1-80",
+    "runs migrate one --to continuous --learner ppp": "learner must be a known one",
     "backtest nope": "policy must be a run or a known rule",
     "backtest macd": "a backtest must have a run, or a rule and a market",
     "backtest sma_cross:fats=3 --market noise": "was 'fats'. Did you mean 'fast'?",
