@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from tradingbot.runs import RunDirectory
 
 DatasetArgument = Annotated[str, Argument(help="Name of a dataset, or digits of its hash.")]
+RunArgument = Annotated[
+    str, Argument(metavar="RUN", help="Id of a run, the beginning of it, or its folder.")
+]
 MarketOption = Annotated[
     str | None, Option("--market", help="A synthetic market instead; see: tradingbot market list.")
 ]

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer import Argument, Option
+from typer import Argument
 
+from tradingbot.app.cli import run_migration
 from tradingbot.app.cli.invocation import JsonOption, invocation_of
-from tradingbot.app.cli.options import look_up_run, require_run_name, runs_root
+from tradingbot.app.cli.options import RunArgument, look_up_run, runs_root
 from tradingbot.app.console import print_json, print_table, print_text, show_json
-from tradingbot.domain.errors import require_known
-from tradingbot.evaluation.performance.table import (
-    PERFORMANCE_COLUMNS,
-    performance_row,
-    write_interval,
-)
-from tradingbot.learning.catalogue import known_learners
+from tradingbot.evaluation.performance.table import PERFORMANCE_COLUMNS, performance_row
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,10 +23,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="List, show, compare, verify and migrate training runs.")
 
-RunArgument = Annotated[
-    str, Argument(metavar="RUN", help="Id of a run, the beginning of it, or its folder.")
-]
-EXIT_FINDINGS, _DIGITS, _FIGURE_DIGITS = 1, 12, 3
+EXIT_FINDINGS, _DIGITS = 1, 12
 
 
 @app.command("list")
@@ -162,58 +154,11 @@ def verify_run(context: typer.Context, reference: RunArgument, as_json: JsonOpti
         raise typer.Exit(EXIT_FINDINGS)
 
 
-@app.command("migrate")
-def migrate(
-    context: typer.Context,
-    reference: RunArgument,
-    to: Annotated[Literal["continuous"], Option("--to", help="Kind of actions the new run has.")],
-    name: Annotated[
-        str | None, Option(help="Id of the new run; by default RUN-continuous.")
-    ] = None,
-    learner: Annotated[
-        str | None, Option(help="Learner that goes on with it; by default the run's own.")
-    ] = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Make a continuous run of a discrete one: what it learned is kept, and proved to be.
-
-    The old run is only read. Go on with the new one by: tradingbot train --resume
-
-    Example: [bold]tradingbot runs migrate us143-first --to continuous[/bold]
-    """
-    invocation = invocation_of(context)
-    found = look_up_run(invocation, reference)
-    require_run_name(invocation, f"{found.id}-continuous" if name is None else name)
-    if learner is not None:
-        require_known(learner, known_learners(), "learner must be a known one")
-    # Torch takes seconds to import: what can be refused without it is refused by now.
-    from tradingbot.training.run_migration import migrate_run
-
-    now = datetime.now(UTC)
-    made = migrate_run(reference, invocation.workspace, at=now, name=name, learner=learner)
-    document = {"run": made.run.id, "source": made.source, "checkpoint": made.checkpoint, "to": to}
-    figures = {"proof": made.proof, "factor": made.factor, "cost": made.cost}
-    if show_json(as_json, document | figures):
-        return
-    print_text(f"{made.run.id} was made of {made.source}, checkpoint {made.checkpoint}")
-    titles = ("Proof", "Factor of the mean", "What it costs")
-    for title, record in zip(titles, figures.values(), strict=True):
-        rows = [(name, _written(value)) for name, value in _fields(record).items()]
-        print_table(title, ["figure", "value"], rows)
-    invocation.print_hint(f"go on with: tradingbot train --resume {made.run.id}")
+app.command("migrate")(run_migration.migrate_run)
 
 
 def _trading(line: runs_view.RunLine) -> str:
     return "" if line.trading_agents is None else f"{line.trading_agents} of {line.agents}"
-
-
-def _written(value: Any) -> Any:
-    """Write a figure: an interval with its ends, figures by name in one line."""
-    if isinstance(value, tuple):
-        return write_interval(value, _FIGURE_DIGITS)
-    if isinstance(value, dict):
-        return ", ".join(f"{name:g}: {each:.{_FIGURE_DIGITS}f}" for name, each in value.items())
-    return f"{value:.{_FIGURE_DIGITS}f}" if isinstance(value, float) else value
 
 
 def _fields(record: Any) -> dict[str, Any]:
