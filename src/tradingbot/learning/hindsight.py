@@ -9,6 +9,7 @@ neither is kept.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 import torch
@@ -94,3 +95,26 @@ class Hindsight:
         assert other.achieved is not None
         n_other = round(self._config.ratio * n_samples)
         return drawn, torch.cat([other.achieved[:, :n_other], drawn.goal[:, n_other:]], dim=1)
+
+
+RewardOfGoal = Callable[[Transitions], Tensor]
+"""Transitions (N, M, …) with the goal that counts → rewards (N, M)."""
+
+
+def relabel_goals(
+    transitions: Transitions, goal: Tensor, reward: RewardOfGoal, *, n_own: int | None = None
+) -> Transitions:
+    """Return transitions as if another goal had been aimed for (Andrychowicz et al. 2017).
+
+    Args:
+        transitions: (N, M, …).
+        goal: (N, M, G) that counts now, e.g. what a later step of the episode reached.
+        reward: What the transitions earn with it.
+        n_own: The first private numbers, behind which the goal is shown. None: it is not shown.
+    """
+    changed = transitions._replace(goal=goal)
+    if n_own is not None:
+        both = (transitions.private, transitions.final_private)
+        private, final = (torch.cat([each[..., :n_own], goal], dim=-1) for each in both)
+        changed = changed._replace(private=private, final_private=final)
+    return changed._replace(reward=reward(changed))

@@ -7,7 +7,6 @@ for a number: cursor and count are tensors.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 import torch
@@ -85,8 +84,8 @@ class Replay(nn.Module):
     rows: Tensor
     """(N, slots, B, 2) int32: seen, and what followed; a third is the episode where it is kept."""
     numbers: Tensor
-    """(N, slots, B, W) private, final private, action, reward where it is kept, continues, and the
-    extras: W is 2 P + 3 for one number, its reward and no extras."""
+    """(N, slots, B, W) private, final private, action, reward, continues, and the extras: W is
+    2 P + 3 for one number and no extras."""
     cursor: Tensor
     """(1,) int64, slot that is written next."""
     count: Tensor
@@ -166,8 +165,8 @@ class Replay(nn.Module):
             [part for part in (step.row, step.final_row, step.episode) if part is not None], dim=-1
         ).to(torch.int32)
         action = step.action if self.n_components else step.action[..., None]
-        reward = step.reward if self.extras.reward else None
-        columns = (reward, step.continues, step.duration, step.discount)
+        columns = (step.reward, step.continues, step.duration, step.discount)
+        columns = columns if self.extras.reward else columns[1:]
         single = torch.stack([part for part in columns if part is not None], dim=-1)
         goal = [part for part in (step.goal, step.achieved) if part is not None]
         numbers = torch.cat([step.private, step.final_private, action, single, *goal], dim=-1)
@@ -277,27 +276,3 @@ def gather_places(stored: Tensor, place: Tensor) -> Tensor:
     """Return (N, M, …) of (N, slots, B, …) at flat places (N, M)."""
     rest = stored.shape[3:]
     return stored.view(-1, *rest).index_select(0, place.reshape(-1)).view(*place.shape, *rest)
-
-
-RewardOfGoal = Callable[[Transitions], Tensor]
-"""Transitions (N, M, …) with the goal that counts → rewards (N, M)."""
-
-
-def relabel_goals(
-    transitions: Transitions, goal: Tensor, reward: RewardOfGoal, *, n_own: int | None = None
-) -> Transitions:
-    """Return transitions as if another goal had been aimed for (Andrychowicz et al. 2017).
-
-    Args:
-        transitions: (N, M, …).
-        goal: (N, M, G) that counts now, e.g. what a later step of the episode reached.
-        reward: What the transitions earn with it.
-        n_own: The first private numbers, which do not show the goal; it is put behind them. None:
-            private numbers stay as they are.
-    """
-    changed = transitions._replace(goal=goal)
-    if n_own is not None:
-        before, after = transitions.private[..., :n_own], transitions.final_private[..., :n_own]
-        private, final_private = (torch.cat([own, goal], dim=-1) for own in (before, after))
-        changed = changed._replace(private=private, final_private=final_private)
-    return changed._replace(reward=reward(changed))

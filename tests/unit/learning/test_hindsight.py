@@ -6,7 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from tradingbot.learning.replay import Replay, Transitions, relabel_goals
+from tradingbot.learning.hindsight import relabel_goals
+from tradingbot.learning.replay import Replay, Transitions
 from tradingbot.learning.task import TransitionExtras
 
 KEPT = TransitionExtras(episode=True, n_goal=1)

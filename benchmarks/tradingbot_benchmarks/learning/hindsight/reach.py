@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from tradingbot.domain.seeding import stream
-from tradingbot.learning.replay import Transitions, relabel_goals
+from tradingbot.learning.hindsight import relabel_goals
+from tradingbot.learning.replay import Transitions
 from tradingbot.learning.task import (
     ActionSpec,
     Observation,

@@ -13,7 +13,8 @@ from torch import Tensor
 
 from tradingbot.domain.errors import ConfigError
 from tradingbot.envs.population.task import PRIVATE_NAMES, PopulationTask
-from tradingbot.learning.replay import Transitions, relabel_goals
+from tradingbot.learning.hindsight import relabel_goals
+from tradingbot.learning.replay import Transitions
 from tradingbot.learning.task import Observation, TaskState, TaskStep
 from tradingbot.market.compiled import PackedStep
 from tradingbot.market.episodes import mix
