@@ -10,6 +10,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from tradingbot.campaign.request import CampaignRequest
 from tradingbot.configuration.pipeline import PipelineConfig
 from tradingbot.data.atomic import write_text
@@ -17,12 +19,14 @@ from tradingbot.data.ingest import ingest
 from tradingbot.data.quality.check import Severity
 from tradingbot.data.sources.files import FileSource
 from tradingbot.data.sources.source import BarSource
+from tradingbot.data.splits import IndexRange, Split
 from tradingbot.data.store import BarStore, Dataset
 from tradingbot.data.universes import load_universe
 from tradingbot.domain.errors import ConfigError, DataError, UserError
 from tradingbot.domain.universe import Universe
 from tradingbot.evaluation.gates.measurement import Finding
 from tradingbot.executors.executor import Progress
+from tradingbot.features.panel import Panel
 from tradingbot.features.panel_manifest import read_certificate
 from tradingbot.features.panel_scaler import panel_scalers
 from tradingbot.features.pipeline import (
@@ -36,6 +40,8 @@ from tradingbot.features.pipeline import (
 )
 
 READINESS_FILE = "readiness.json"
+LEAST_TRAINING_FRAC = 0.5
+"""Of the training bars: with fewer, a symbol gets an agent only where it is asked for by name."""
 _STEPS = 4
 _TRAILING_BARS = 168
 
@@ -46,6 +52,8 @@ class PreparedData:
 
     label: str
     symbols: tuple[str, ...]
+    late: tuple[str, ...]
+    """Those among them with too few bars of training for an agent, `LEAST_TRAINING_FRAC`."""
     words: str
     values: dict[str, Finding]
     """Metric of a gate → figure, or why there is none."""
@@ -78,8 +86,13 @@ def prepare_data(request: CampaignRequest, workspace: Path, progress: Progress) 
         f"{manifest.first_closed_at:%Y-%m-%d} … {manifest.last_closed_at:%Y-%m-%d}; {errors} "
         f"errors and {warnings} warnings in {READINESS_FILE}; features proved causal"
     )
-    values = _values(request, dataset, universe, built)
-    return PreparedData(label, tuple(manifest.symbols), words, values)
+    split = split_rows(built.inputs.closed_at, request.config.splits)
+    values = _values(request, dataset, universe, built, split)
+    late = find_late_symbols(built.panel, split.train)
+    if late and not request.config.symbols:
+        few = f"fewer than {LEAST_TRAINING_FRAC:.0%} of the training bars"
+        words += f"; without an agent, for they have {few}: {', '.join(late)}"
+    return PreparedData(label, tuple(manifest.symbols), late, words, values)
 
 
 def _dataset(request: CampaignRequest, workspace: Path, progress: Progress) -> Dataset:
@@ -133,11 +146,13 @@ def _prove(
 
 
 def _values(
-    request: CampaignRequest, dataset: Dataset, universe: Universe | None, built: BuiltPanel
+    request: CampaignRequest,
+    dataset: Dataset,
+    universe: Universe | None,
+    built: BuiltPanel,
+    split: Split,
 ) -> dict[str, Finding]:
-    config = request.config
-    split = split_rows(built.inputs.closed_at, config.splits)
-    scaler = panel_scalers(built.panel, split.train, config.scaling)[0]
+    scaler = panel_scalers(built.panel, split.train, request.config.scaling)[0]
     covered: Finding = "the bars name no universe to compare them with"
     if universe is not None:
         there = set(dataset.manifest.symbols)
@@ -150,8 +165,16 @@ def _values(
     }
 
 
+def find_late_symbols(panel: Panel, train: IndexRange) -> tuple[str, ...]:
+    """Return the symbols that were listed too late, or left too early, to learn from training."""
+    bars = panel.numpy("valid")[:, train.start : train.stop]
+    there = bars.sum(axis=1) / max(bars.any(axis=0).sum(), 1)
+    few = np.flatnonzero(there < LEAST_TRAINING_FRAC)
+    return tuple(panel.manifest.symbols[place] for place in few)
+
+
 def require_symbols(found: PreparedData, wanted: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the symbols that get an agent: those that are wanted, or all.
+    """Return the symbols that get an agent: those that are wanted, or all but the late ones.
 
     Raises:
         ConfigError: If the data lack one.
@@ -160,4 +183,4 @@ def require_symbols(found: PreparedData, wanted: tuple[str, ...]) -> tuple[str, 
     if missing:
         rule = "symbols that get an agent must be in the data"
         raise ConfigError(rule, was=missing[0], where=found.label, remedy="Leave it out")
-    return wanted or found.symbols
+    return wanted or tuple(symbol for symbol in found.symbols if symbol not in found.late)

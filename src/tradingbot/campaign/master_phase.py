@@ -17,8 +17,12 @@ _SLEEVES = "environment.portfolio.sleeves"
 _DAYS_A_YEAR = 365.25
 
 
-def master_config(request: CampaignRequest) -> TrainConfig:
+def master_config(request: CampaignRequest, symbols: tuple[str, ...]) -> TrainConfig:
     """Return the configuration of the master: its preset, over the agents and data of a campaign.
+
+    Args:
+        request: The campaign.
+        symbols: Of its full run; none: all.
 
     Raises:
         ConfigError: If the preset is unknown, or cannot have the agents of a run as sleeves.
@@ -26,7 +30,7 @@ def master_config(request: CampaignRequest) -> TrainConfig:
     own = request.config
     options = {
         "dataset": request.dataset,
-        "symbols": list(own.symbols),
+        "symbols": list(symbols),
         "seed": own.seed,
         "device": own.device,
         _SLEEVES: f"run:{request.run_name('full')}",

@@ -83,12 +83,15 @@ class CampaignWalk:
         return tuple([*named, *rest][:PROTOTYPE_AGENTS])
 
     def config(self) -> TrainConfig:
-        """Return the configuration of all symbols, with what tuning found."""
-        if self.best is None:
-            return self.request.config
+        """Return the configuration of all symbols that get an agent, with what tuning found."""
         request = self.request
-        options, dataset = dict(request.options), request.dataset
-        return campaign_config(self.best, options, dataset, generates=request.generates)
+        config = request.config
+        if self.best is not None:
+            options, dataset = dict(request.options), request.dataset
+            config = campaign_config(self.best, options, dataset, generates=request.generates)
+        if self.data is not None and self.data.late and not config.symbols:
+            return override_config(config, {"symbols": list(self.symbols)})
+        return config
 
 
 Phase = Callable[[CampaignWalk], PhaseFinding]
@@ -172,7 +175,7 @@ def walk_master(walk: CampaignWalk) -> PhaseFinding:
     if request.master == NO_MASTER:
         return PhaseFinding("no master was asked for", left_out=True)
     try:
-        config = master_config(request)
+        config = master_config(request, walk.config().symbols)
         refuse_early(config, walk.tools.workspace)
     except UserError as e:
         return PhaseFinding(f"a master over the agents cannot be trained: {e}", left_out=True)

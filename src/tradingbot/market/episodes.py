@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -130,7 +131,12 @@ def fixed_symbols(possible: BoolArray, n_environments: int, seed: int) -> Starts
 
 
 def own_symbols(
-    possible: BoolArray, n_environments: int, seed: int, *, recency: float = 0.0
+    possible: BoolArray,
+    n_environments: int,
+    seed: int,
+    *,
+    recency: float = 0.0,
+    names: Sequence[str] = (),
 ) -> Starts:
     """Keep every lane in one symbol, at bars of its own choice: lane = symbol · B + environment.
 
@@ -143,16 +149,20 @@ def own_symbols(
         seed: Root of all draws.
         recency: From the oldest start to the newest the density rises evenly from 1 − this to
             1 + this; in [0, 1].
+        names: Of the symbols, for the error; their numbers by default.
 
     Raises:
         DataError: If a symbol has none.
     """
     counts = possible.sum(axis=1)
     if not counts.all():
+        none = [
+            str(names[at]) if len(names) else f"symbol {at}" for at in np.flatnonzero(counts == 0)
+        ]
         raise DataError(
             "every symbol must have a bar at which an episode may begin",
-            was=f"none for {int((counts == 0).sum())} of {len(counts)}",
-            where=f"symbol {int(np.argmin(counts))}",
+            was=f"none for {len(none)} of {len(counts)}",
+            where=", ".join(none[:5]) + (" …" if len(none) > 5 else ""),
             remedy="Leave such symbols out, or use a shorter window_bars or episode_bars",
         )
     n_symbols, n_choices = len(counts), int(counts.max())

@@ -216,8 +216,11 @@ class PopulationTask(DividedLanes):
 
     def _lay_out(self, possible: NDArray[np.bool_]) -> None:
         self.possible_starts = np.broadcast_to(possible, self.world.usable.shape)
-        lay = begin_together if self.config.rules.action.neutral_gross_frac else own_symbols
-        starts = lay(self.possible_starts, self.n_envs, self.seed, recency=self.recency)
+        given = (self.possible_starts, self.n_envs, self.seed)
+        if self.config.rules.action.neutral_gross_frac:
+            starts = begin_together(*given, recency=self.recency)
+        else:
+            starts = own_symbols(*given, recency=self.recency, names=self.world.symbols)
         self._step_from(Starts(*(part.to(self.table.device) for part in starts)))
 
     def _step_from(self, starts: Starts) -> None:

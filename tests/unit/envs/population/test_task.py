@@ -93,7 +93,7 @@ def test_symbol_without_a_start_is_refused() -> None:
     world = small_world()
     usable = world.usable.copy()
     usable[2] = False
-    with pytest.raises(DataError, match=r"every symbol must have a bar .*\(symbol 2\)"):
+    with pytest.raises(DataError, match=rf"every symbol must have a bar .*\({world.symbols[2]}\)"):
         make(world=replace(world, usable=usable))
 
 
