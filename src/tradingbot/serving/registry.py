@@ -24,7 +24,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from tradingbot.data.atomic import atomic_file, write_text
+from tradingbot.data.atomic import atomic_file, file_sha256, write_text
 from tradingbot.data.sealed_record import SealedRecord
 from tradingbot.domain.errors import ConfigError, StorageError
 from tradingbot.runs.line_chain import LineChain
@@ -88,6 +88,8 @@ class ModelRegistry:
     def register(self, bundle: Path, *, at: datetime) -> ModelVersion:
         """Take a bundle in as a candidate; the same bundle again is the same version.
 
+        A file of that version that is gone or damaged is replaced.
+
         Raises:
             StorageError: If the bundle is damaged, or the disk refuses.
         """
@@ -95,11 +97,11 @@ class ModelRegistry:
         with self._alone() as (chain, descriptor):
             known = fold_events(chain.entries())
             same = next((each for each in known if each.bundle_sha256 == read.sha256), None)
+            target = self._bundle_path(read.sha256)
+            if not target.is_file() or file_sha256(target) != read.sha256:
+                with atomic_file(target) as temporary:
+                    shutil.copyfile(bundle, temporary)
             if same is None:
-                target = self._bundle_path(read.sha256)
-                if bundle.absolute() != target.absolute():
-                    with atomic_file(target) as temporary:
-                        shutil.copyfile(bundle, temporary)
                 verdict, run = read.manifest.verdict.status, read.manifest.run.id
                 name = f"v{len(known) + 1}"
                 new = ModelVersion(name, read.sha256, "candidate", at.isoformat(), verdict, run)

@@ -153,6 +153,21 @@ def test_a_damaged_bundle_is_not_promoted_and_what_serves_stays(
     assert list(registry.problems()) == ["v2"]
 
 
+def test_registering_again_repairs_a_bundle_that_is_damaged_or_gone(
+    registry: ModelRegistry, exported: ExportedRun
+) -> None:
+    path = registry.bundle_path(registry.version("v1"))
+    whole = path.read_bytes()
+    for harm in (lambda: path.write_bytes(whole[:-1] + b"x"), path.unlink):
+        harm()
+        assert "v1" in registry.problems()
+
+        assert registry.register(exported.path, at=AT).name == "v1"
+
+        assert registry.problems() == {}
+        assert path.read_bytes() == whole
+
+
 def test_a_kill_between_decision_and_pointer_is_made_good(
     registry: ModelRegistry, others: dict[str, ExportedRun], monkeypatch: pytest.MonkeyPatch
 ) -> None:
