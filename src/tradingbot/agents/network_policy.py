@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import copy
+from collections.abc import Callable, Mapping, Sequence
 
 import torch
 from torch import Tensor
@@ -60,7 +61,7 @@ class NetworkPolicy:
                 "an actor must read the view and the private numbers",
                 was=f"{n_inputs} inputs for {view.width} + {len(private)}",
             )
-        self._goal = goal
+        self.goal = goal
         self._view, self.actor, self.squash = view, actor, squash
         self.places = torch.tensor([_PRIVATE_NAMES.index(name) for name in own])
         self._hidden, self._last = _hidden_layers(actor), last_layer(actor)
@@ -89,10 +90,26 @@ class NetworkPolicy:
         n_agents = self.actor.n_agents
         require_accounts(seen, n_agents)
         market = self._view.look(by_agent(seen.row, n_agents))
-        private = by_agent(seen_numbers(seen, self.places, self._goal), n_agents).movedim(0, -1)
-        return self._forward(torch.cat([market, private.to(market.dtype)], dim=-1)).float()
+        private = by_agent(seen_numbers(seen, self.places, self.goal), n_agents).movedim(0, -1)
+        return self.forward(torch.cat([market, private.to(market.dtype)], dim=-1)).float()
 
-    def _forward(self, x: Tensor) -> Tensor:
+    @property
+    def own_layers(self) -> list[tuple[Tensor, Tensor]]:
+        """Weights (N, I, O) and biases (N, 1, O) of the last layers that no two agents share.
+
+        All of them where agents are independent; else the last one, deviations in it.
+        """
+        return [*(each for each in self._hidden if each[0].dim() == 3), self._last]
+
+    def with_layers(self, own: Sequence[tuple[Tensor, Tensor]]) -> NetworkPolicy:
+        """Return the same policy with other `own_layers`; gradients flow to what is given."""
+        policy, device = copy.copy(self), own[-1][0].device
+        layers = [(weight.to(device), bias.to(device)) for weight, bias in self._hidden]
+        layers = [*layers[: len(layers) + 1 - len(own)], *own]
+        policy._hidden, policy._last = layers[:-1], layers[-1]
+        return policy
+
+    def forward(self, x: Tensor) -> Tensor:
         """Return outputs (N, k, O) of inputs (N, k, I): `StackedHead.forward` with weights at hand.
 
         A module looks its parameters up at every call, which takes longer than a small layer.

@@ -80,6 +80,13 @@ def describe_event(event: Event) -> str | None:
         return f"update {event.sequence}: {event.action.replace('_', ' ')}: {event.text}"
     if isinstance(event, training.AgentsStopped):
         return f"update {event.sequence}: stopped early: {', '.join(event.agents)}"
+    if isinstance(event, training.SleevesCompared):
+        kept, n = int(sum(event.figures["kept"])), len(event.agents)
+        gained = sum(event.figures["difference"]) / n
+        return (
+            f"after update {event.updates}: sleeves' agents learned, mean alpha {gained:+.2f} bp "
+            f"per bar beside their frozen selves; {kept} of {n} kept, others rolled back"
+        )
     if isinstance(event, training.Ended):
         return f"ended after update {event.sequence}: {event.ending.replace('_', ' ')}"
     return None

@@ -111,6 +111,7 @@ class Trainer(Resumable):
     def _advance(self) -> None:
         if not self._update():
             return
+        self._hooks.updated(self.learner.updates)
         is_best = False
         if self.learner.updates - self._evaluated_at >= self.plan.evaluate_every:
             is_best = self._evaluate()

@@ -67,7 +67,21 @@ def environment_rules(
             ("environment.goal.reward", "learner.name"),
         )
         return
+    yield from _sleeve_rules(environment)
     yield from _portfolio_rules(learner, rules, encoder)
+
+
+def _sleeve_rules(
+    environment: EnvironmentSection,
+) -> Iterator[tuple[bool, str, tuple[str, ...]]]:
+    """Yield what learning of the sleeves' agents asks: that there are agents."""
+    settings = environment.portfolio
+    yield (
+        settings.joint.rate == 0.0 or settings.sleeves.startswith("run:"),
+        "environment.portfolio.joint.rate must be 0 where a rule trades the sleeves: only agents "
+        f"of a run (run:NAME) learn, was {settings.joint.rate:g} with {settings.sleeves}",
+        ("environment.portfolio.joint.rate", "environment.portfolio.sleeves"),
+    )
 
 
 def _portfolio_rules(

@@ -231,6 +231,11 @@ CONDITIONS: tuple[Condition, ...] = (
         _says("environment.goal.reward must be partial"),
     ),
     Condition(
+        ("environment.portfolio.joint.",),
+        lambda config: config.environment.portfolio.joint.rate > 0.0,
+        _says("environment.portfolio.joint.rate must be above 0"),
+    ),
+    Condition(
         ("environment.curriculum.levels", "environment.curriculum.difficulty."),
         lambda config: config.environment.curriculum.adaptive,
         _says("environment.curriculum.adaptive must be true"),

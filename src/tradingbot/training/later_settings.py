@@ -13,6 +13,7 @@ from tradingbot.learning.hindsight_config import HindsightConfig
 from tradingbot.learning.objectives.config import ObjectivesConfig
 from tradingbot.learning.pretraining.config import AuxiliaryLossConfig
 from tradingbot.learning.shaping.config import ShapingConfig
+from tradingbot.training.environment import JointSettings
 
 _LATER_TASK = ("cost_rates", "reward_weights", "reward_options")
 _LATER_GUARDS = (
@@ -44,6 +45,7 @@ LATER_SETTINGS: Mapping[str, object] = {
     "pretraining.shards": 1,
     "environment.portfolio.risk_aversion": 0.0,
     "environment.portfolio.embedding_numbers": 0,
+    "environment.portfolio.joint": as_plain_values(JointSettings()),
     "learner.impala.n_epochs": 1,
     "learner.impala.clip": 0.0,
     "learner.ppo.entropy.decay": 1.0,

@@ -46,6 +46,27 @@ _Record = TypeVar("_Record")
 
 
 @dataclass(frozen=True)
+class JointAgent:
+    """An agent of a sleeve that learned with the master, beside its frozen self.
+
+    Figures are mean alpha net of costs, in basis points per bar.
+    """
+
+    agent: str
+    frozen_bps: float
+    """On the first half of validation, as the three below."""
+    joint_bps: float
+    """What its last turn made of it, before it was rolled back where it lost."""
+    difference_bps: Interval
+    """Joint less frozen, bar by bar; below 0 it lost."""
+    kept: bool
+    """Whether the portfolio trades with what it learned; else with its frozen self."""
+    later_bps: Interval
+    """Of what the portfolio trades with, less frozen, on the second half, which decided nothing
+    about it."""
+
+
+@dataclass(frozen=True)
 class TrainResult:
     """A finished run."""
 
@@ -72,6 +93,9 @@ class TrainResult:
     agents that trade."""
     caveat: str = ""
     """What every figure here is to be read with; empty for synthetic data."""
+    joint: tuple[JointAgent, ...] = ()
+    """Agents of a portfolio's sleeves that learned with the master; empty where they are frozen, or
+    where the best weights are of before their first turn."""
     format: int = RESULT_FORMAT
 
     @property
@@ -123,6 +147,8 @@ def read_result(run: Path) -> TrainResult:
         if isinstance(values, dict) and values["format"] == _WITHOUT_PARTS:
             parts = [performance.add_missing_parts(part) for part in values["parts"]]
             values = {**values, "parts": parts, "format": RESULT_FORMAT}
+        if isinstance(values, dict):
+            values.setdefault("joint", [])  # agents of sleeves were always frozen once
         return from_plain(TrainResult, values, name=RESULT_FILE)
     except (OSError, ValueError) as e:
         problem = json_problem(e)

@@ -145,6 +145,7 @@ def judge_result(
         final_weights_sha256=final_sha256,
         parts=tuple(part for part, _ in judged),
         gates=tuple(gate for _, gate in judged),
+        joint=() if setup.joint is None else setup.joint.report(),
     )
 
 

@@ -39,6 +39,7 @@ from tradingbot.training.config import TrainConfig
 from tradingbot.training.data import TrainingData, require_parts
 from tradingbot.training.encoder_transfer import Transfer, take_over
 from tradingbot.training.environment_task import TrainingTask, build_task
+from tradingbot.training.joint_sleeves import JointSleeves, open_joint
 from tradingbot.training.reward_tools import build_reward_transform
 
 EXPERT = "expert"
@@ -59,6 +60,8 @@ class TrainingSetup:
     """None where the table is seen as it is."""
     pretrainer: Pretrainer | None = None
     cloner: Cloner | None = None
+    joint: JointSleeves | None = None
+    """What teaches the agents of a portfolio's sleeves; None where they are frozen."""
 
     @property
     def frozen(self) -> Encoder | None:
@@ -147,12 +150,13 @@ def build_training_setup(
         encoder = _encoder(config, task, seed)
         if encoder is not None and transfer is not None:
             take_over(transfer, encoder)
-        view = _view(config, encoder, task)
+        joint = open_joint(config, data, env, task)
+        view = _view(config, encoder, task) if joint is None else joint.view
         pretrained = encoder if begins and transfer is None and config.encoder.pretrain else None
         asks = pretrained is not None or config.auxiliary.weight > 0.0
         targets = _targets(data, task, seed) if asks else {}
         learner = _learner(config, task, view, targets, seed)
-        setup = TrainingSetup(learner, env, device, view, encoder)
+        setup = TrainingSetup(learner, env, device, view, encoder, joint=joint)
         if not begins:
             return setup
         pretrainer = None

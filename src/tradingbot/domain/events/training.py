@@ -78,6 +78,20 @@ class AgentsStopped(Event):
 
 
 @dataclass(frozen=True)
+class SleevesCompared(Event):
+    """Agents of a portfolio's sleeves learned with the master, and met their frozen selves."""
+
+    updates: int
+    """Of the master, behind its present weights."""
+    agents: tuple[str, ...]
+    """N names."""
+    figures: Figures
+    """(N,) each, mean alpha net of costs in basis points per bar on the first half of validation:
+    `frozen`, `joint`, `difference` with the ends of its 95 % interval, `low` and `high`; `kept`: 1
+    where what was learned stays, 0 where it was rolled back."""
+
+
+@dataclass(frozen=True)
 class Saved(Event):
     """A checkpoint was written."""
 

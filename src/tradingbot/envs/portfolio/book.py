@@ -102,6 +102,12 @@ class SleeveBook:
         """Return what follows the bars (B,)."""
         return SleeveBars(*self.rows.index_select(0, row).unbind(1))
 
+    def overwrite(self, other: SleeveBook) -> None:
+        """Take over what other agents of the same sleeves did, in place: tasks see it at once."""
+        for name in ("rows", "members", "shared"):
+            getattr(self, name).copy_(getattr(other, name))
+        self.value[:] = other.value
+
     def to(self, device: torch.device) -> SleeveBook:
         """Return the book on a device."""
         moved = {name: getattr(self, name).to(device) for name in ("rows", "members", "shared")}

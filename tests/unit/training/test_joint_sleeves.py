@@ -1,0 +1,223 @@
+"""Agents of sleeves that learn with the master: by its worth, beside their frozen selves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from fixtures.run_bits import fingerprint
+from fixtures.tiny_training import tiny_config
+from tradingbot.agents.network_policy import NetworkPolicy
+from tradingbot.domain.errors import UserError
+from tradingbot.domain.events.event import Event
+from tradingbot.domain.events.training import SleevesCompared
+from tradingbot.envs.portfolio.task import PortfolioTask
+from tradingbot.training.config import TrainConfig
+from tradingbot.training.data import open_data
+from tradingbot.training.joint_sleeves import SleeveView
+from tradingbot.training.result_file import read_result
+from tradingbot.training.session import SessionCallbacks, begin_run, resume_session
+from tradingbot.training.setup import TrainingSetup, build_training_setup
+
+MASTER = {
+    "environment.kind": "portfolio",
+    "environment.portfolio.sleeves": "run:agents",
+    "environment.portfolio.risk_aversion": 5.0,
+    "learner.direct.act_levels": 0,
+    "learner.direct.objective": "reward",
+    "task.rules.episode.episode_bars": 8,
+    "validation.shrink": False,
+    "guards.probe_every": 0,
+}
+JOINT = {
+    "environment.portfolio.joint.rate": 1e-3,
+    "environment.portfolio.joint.every_updates": 4,
+    "environment.portfolio.joint.updates": 2,
+    "environment.portfolio.joint.chunk_bars": 4,
+    "environment.portfolio.joint.n_envs": 2,
+}
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("workspace")
+    begin_run(tiny_config(**{"validation.shrink": False}), folder, name="agents")
+    return folder
+
+
+def master_config(**more: object) -> TrainConfig:
+    return tiny_config(**(MASTER | more))
+
+
+def opened(workspace: Path, **more: object) -> TrainingSetup:
+    config = master_config(**(JOINT | more))
+    return build_training_setup(config, open_data(config, workspace), seed=1)
+
+
+def layers_of(setup: TrainingSetup) -> list[torch.Tensor]:
+    assert isinstance(setup.view, SleeveView)
+    return [part.detach().clone() for part in setup.view.agents]
+
+
+def test_turn_moves_agents_and_the_book_and_nothing_does_between_turns(workspace: Path) -> None:
+    setup = opened(workspace)
+    assert setup.joint is not None
+    task, before = setup.learner.task, layers_of(setup)
+    assert isinstance(task, PortfolioTask)
+    table, value = task.table.clone(), task.book.value.copy()
+    for _ in range(3):
+        setup.learner.update()
+        assert setup.joint.teach(setup.learner.act, setup.learner.updates) is None
+    assert all(map(torch.equal, layers_of(setup), before))
+    setup.learner.update()
+    told = setup.joint.teach(setup.learner.act, setup.learner.updates)
+
+    assert isinstance(told, SleevesCompared)
+    for place, kept in enumerate(told.figures["kept"]):
+        same = all(
+            torch.equal(now[place], was[place])
+            for now, was in zip(layers_of(setup), before, strict=True)
+        )
+        assert same != bool(kept)
+        assert (told.figures["difference"][place] >= 0.0) == bool(kept)
+    assert any(told.figures["kept"])
+    assert not torch.equal(task.table, table)
+    assert (task.book.value != value).any()
+    torch.testing.assert_close(setup.view.look(torch.tensor([9])), task.table[0, 9:10])
+
+
+def test_worth_is_the_slope_of_the_reward_in_each_sleeves_return(workspace: Path) -> None:
+    setup = opened(workspace)
+    joint, task = setup.joint, setup.learner.task
+    assert joint is not None
+    assert isinstance(task, PortfolioTask)
+    n = task.book.n_sleeves
+
+    def even(seen: object) -> torch.Tensor:
+        return torch.full((1, 1, n + 1), 1.0 / (n + 1))
+
+    worth = joint._worth(even)
+    assert worth.shape == (n, task.book.n_bars)
+    counted = worth[worth != 0.0]
+    # r is some basis points: a weight times a slope near one.
+    assert counted.min() > 0.8 / (n + 1)
+    assert counted.max() < 1.2 / (n + 1)
+    assert counted.std() > 0.0
+
+
+def test_agents_without_capital_learn_nothing(workspace: Path) -> None:
+    setup = opened(workspace)
+    assert setup.joint is not None
+    assert isinstance(setup.learner.task, PortfolioTask)
+    before, n = layers_of(setup), setup.learner.task.book.n_sleeves
+
+    def first_alone(seen: object) -> torch.Tensor:
+        return torch.nn.functional.one_hot(torch.tensor([[0]]), n + 1).float()
+
+    parts = [part.clone().requires_grad_() for part in before]
+    setup.joint._learn(parts, setup.joint._worth(first_alone), 4)
+    moved = [
+        any(not torch.equal(now[place], was[place]) for now, was in zip(parts, before, strict=True))
+        for place in range(n)
+    ]
+    assert moved == [True] + [False] * (n - 1)
+
+
+def test_agents_that_lost_are_their_frozen_selves_bit_for_bit(workspace: Path) -> None:
+    setup = opened(workspace, **{"environment.portfolio.joint.rate": 1.0})
+    assert setup.joint is not None
+    before = layers_of(setup)
+    frozen = opened(workspace).learner.task
+    for turn in (4, 8, 12):
+        told = setup.joint.teach(setup.learner.act, turn)
+        assert told is not None
+        for place, kept in enumerate(told.figures["kept"]):
+            if not kept:
+                assert told.figures["joint"][place] < told.figures["frozen"][place]
+                for now, was in zip(layers_of(setup), before, strict=True):
+                    assert torch.equal(now[place], was[place])
+    assert isinstance(setup.learner.task, PortfolioTask)
+    assert isinstance(frozen, PortfolioTask)
+    for place, kept in enumerate(told.figures["kept"]):
+        if not kept:  # its sleeve too is that of the frozen agent
+            assert (setup.learner.task.book.value == frozen.book.value)[:, place].all()
+    assert not all(told.figures["kept"])
+
+
+def test_frozen_sleeves_have_nothing_of_it(workspace: Path) -> None:
+    config = master_config()
+    setup = build_training_setup(config, open_data(config, workspace), seed=1)
+    assert setup.joint is None
+    assert "view" not in setup.learner.networks()
+    assert "joint" not in config.as_mapping()["environment"]["portfolio"]
+
+
+def test_run_shows_each_agent_beside_its_frozen_self_and_acts_with_what_is_kept(
+    workspace: Path,
+) -> None:
+    told: list[Event] = []
+
+    class Keeper:
+        def take(self, event: Event) -> None:
+            told.append(event)
+
+        def close(self) -> None:
+            """Nothing is open."""
+
+    callbacks = SessionCallbacks(event_callbacks=lambda _run, _config: [Keeper()])
+    done = begin_run(master_config(**JOINT), workspace, callbacks, name="joint")
+    assert done.result is not None
+    turns = [event for event in told if isinstance(event, SleevesCompared)]
+    assert [event.updates for event in turns] == [4, 8, 12]
+    stored = read_result(done.run.path)
+    assert stored.joint == done.result.joint
+    assert len(stored.joint) == 2
+    for row in stored.joint:
+        assert row.kept == (row.difference_bps.estimate >= 0.0)
+        assert row.difference_bps.low <= row.difference_bps.estimate <= row.difference_bps.high
+        assert row.joint_bps - row.frozen_bps == pytest.approx(row.difference_bps.estimate)
+        if not row.kept:
+            assert row.later_bps.estimate == 0.0
+
+
+def test_interrupted_run_resumes_bit_for_bit(workspace: Path, tmp_path: Path) -> None:
+    whole = begin_run(master_config(**JOINT), workspace, name="whole")
+    asked = iter([False] * 6 + [True] * 100)
+    callbacks = SessionCallbacks(interrupted=lambda: next(asked))
+    cut = begin_run(master_config(**JOINT), workspace, callbacks, name="cut")
+    assert cut.result is None
+    resume_session("cut", workspace)
+
+    assert fingerprint(cut.run) == fingerprint(whole.run)
+
+
+def test_rules_do_not_learn(workspace: Path) -> None:
+    with pytest.raises(UserError, match=r"joint\.rate must be 0 where a rule trades the sleeves"):
+        master_config(**(JOINT | {"environment.portfolio.sleeves": "momentum"}))
+    with pytest.raises(UserError, match=r"joint\.rate must be above 0"):
+        master_config(**{"environment.portfolio.joint.updates": 3})
+
+
+def test_own_layers_of_any_pooling_act_as_before_and_take_gradients() -> None:
+    from tradingbot.networks.actor_layout import Squash
+    from tradingbot.networks.head_config import HeadConfig
+    from tradingbot.networks.heads import StackedHead
+    from tradingbot.networks.view import TableView
+
+    draws = torch.Generator().manual_seed(1)
+    table = torch.randn(3, 5, 4, generator=draws)
+    for pooling, count in (("independent", 2), ("partial", 1), ("pooled", 1)):
+        head = StackedHead(3, 22, 1, HeadConfig(hidden=(6,), pooling=pooling), draws)
+        policy = NetworkPolicy(TableView(table), head.requires_grad_(False), Squash())
+        own = [(w.clone().requires_grad_(), b) for w, b in policy.own_layers]
+        x = torch.randn(3, 2, 22, generator=draws)
+        assert len(own) == count
+        changed = policy.with_layers(own).forward(x)
+        assert torch.equal(changed, policy.forward(x))
+        changed[1].sum().backward()
+        gradient = own[-1][0].grad
+        assert gradient is not None
+        assert gradient[1].abs().sum() > 0.0
+        assert not gradient[0].any()
