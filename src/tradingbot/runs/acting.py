@@ -16,6 +16,9 @@ FROZEN_ENCODER, LEARNING_ENCODER = "encoder.", "view.encoder."
 """What the names of an encoder's weights begin with: by itself, or as part of the learner."""
 PROJECTION = "projection."
 """What the names of those begin with through which a master sees embeddings, if any."""
+JOINT_AGENTS = "view.agents."
+"""What the names of own layers begin with that agents of sleeves learned with a master: weights and
+biases in turn, numbered, from the first such layer to the last."""
 
 
 class ActorRecord(StoredModel):

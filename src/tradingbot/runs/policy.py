@@ -11,7 +11,8 @@ record of their run.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +33,7 @@ from tradingbot.networks.encoders.encoder import Encoder
 from tradingbot.networks.encoders.row import RowEncoder
 from tradingbot.networks.threads import torch_threads
 from tradingbot.networks.view import LiveView, TableView
-from tradingbot.runs.acting import ActingRecord
+from tradingbot.runs.acting import JOINT_AGENTS, ActingRecord
 from tradingbot.runs.acting_reader import (
     acting_of_version_1,
     read_encoder,
@@ -62,6 +63,8 @@ class StoredPolicy:
     """Frozen; None where rows are seen as they are."""
     scalers: tuple[Scaler, ...]
     """Of the first columns, in their order; empty in version 1, where they were not stored."""
+    learned: tuple[tuple[Tensor, Tensor], ...] = ()
+    """Own layers that agents learned with a master; empty: those of the checkpoint."""
 
     @property
     def agents(self) -> tuple[str, ...]:
@@ -124,6 +127,16 @@ class StoredPolicy:
             goal=self._asked_goal,
         )
 
+    def as_learned_with(self, master: Mapping[str, Tensor]) -> StoredPolicy:
+        """Return the agents as a master's checkpoint has them: themselves where they were frozen.
+
+        Args:
+            master: Tensors that a portfolio run acts by.
+        """
+        count = sum(name.startswith(JOINT_AGENTS) for name in master)
+        parts = [master[f"{JOINT_AGENTS}{number}"] for number in range(count)]
+        return replace(self, learned=tuple(zip(parts[::2], parts[1::2], strict=True)))
+
     def live(self, *, bar: int = 0) -> LivePolicy:
         """Return the policy one bar at a time.
 
@@ -180,6 +193,9 @@ class StoredPolicy:
         """What agents are asked for, where they were trained towards goals."""
         record = self.acting.goal
         return None if record is None else AskedGoal(**record.model_dump())
+        goal = None if record is None else AskedGoal(**record.model_dump())
+        policy = build_policy(self.checkpoint.agent, self.layout, view, len(self.agents), goal)
+        return policy.with_layers(self.learned) if self.learned else policy
 
     def _require_width(self, n_rows: int, n_columns: int) -> None:
         wanted = (len(self.agents), self.n_columns)

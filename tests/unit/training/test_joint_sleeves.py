@@ -14,6 +14,9 @@ from tradingbot.domain.errors import UserError
 from tradingbot.domain.events.event import Event
 from tradingbot.domain.events.training import SleevesCompared
 from tradingbot.envs.portfolio.task import PortfolioTask
+from tradingbot.networks.view import TableView
+from tradingbot.runs import RunDirectory
+from tradingbot.runs.policy import load_policy
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.data import open_data
 from tradingbot.training.joint_sleeves import SleeveView
@@ -180,6 +183,16 @@ def test_run_shows_each_agent_beside_its_frozen_self_and_acts_with_what_is_kept(
         assert row.joint_bps - row.frozen_bps == pytest.approx(row.difference_bps.estimate)
         if not row.kept:
             assert row.later_bps.estimate == 0.0
+    agents = load_policy(RunDirectory.open(workspace / "runs" / "agents"))
+    tensors = load_policy(done.run).checkpoint.agent
+    view = TableView(torch.zeros(2, 3, agents.n_columns))
+    own, learned = (
+        each.policy_on(view).own_layers for each in (agents, agents.as_learned_with(tensors))
+    )
+    for place, row in enumerate(stored.joint):
+        pairs = zip(own, learned, strict=True)
+        same = all(torch.equal(a[0][place], b[0][place]) for a, b in pairs)
+        assert same != row.kept
 
 
 def test_interrupted_run_resumes_bit_for_bit(workspace: Path, tmp_path: Path) -> None:
@@ -204,7 +217,6 @@ def test_own_layers_of_any_pooling_act_as_before_and_take_gradients() -> None:
     from tradingbot.networks.actor_layout import Squash
     from tradingbot.networks.head_config import HeadConfig
     from tradingbot.networks.heads import StackedHead
-    from tradingbot.networks.view import TableView
 
     draws = torch.Generator().manual_seed(1)
     table = torch.randn(3, 5, 4, generator=draws)
