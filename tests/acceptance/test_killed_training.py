@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from fixtures.run_bits import fingerprint
-from fixtures.tiny_training import tiny_arguments, tiny_config
+from fixtures.tiny_training import JOINT, MASTER, tiny_arguments, tiny_config
 from fixtures.warm_process import WarmProcess
 from tradingbot.runs import RunDirectory, read_journal
 from tradingbot.training.session import begin_run, resume_session
@@ -131,3 +131,22 @@ def test_run_killed_at_random_moments_ends_with_the_same_bits(
         arguments = resumed(tmp_path)
 
     assert fingerprint(resume_session("killed", tmp_path).run) == fingerprint(whole)
+
+
+def test_sleeves_agents_that_learn_with_a_master_are_killed_and_end_with_the_same_bits(
+    tmp_path: Path,
+) -> None:
+    begin_run(tiny_config(**{"validation.shrink": False}), tmp_path, name="agents")
+    whole = begin_run(tiny_config(**MASTER, **JOINT), tmp_path, name="whole").run
+    settings = [
+        part for key, value in (MASTER | JOINT).items() for part in ("--set", f"{key}={value}")
+    ]
+    begin = tiny_arguments(tmp_path, "--name", "killed", *settings)
+    # In the middle of a turn's two updates of agents, just after it, and before the last.
+    kill_at(begin, updated(4))
+    kill_at(resumed(tmp_path), lambda event: event["event"] == "SleevesCompared")
+    kill_at(resumed(tmp_path), updated(11))
+
+    last = resume_session("killed", tmp_path)
+
+    assert fingerprint(last.run) == fingerprint(whole)

@@ -75,6 +75,7 @@ def load_chain(run: Path | RunDirectory) -> StoredChain:
                 remedy="Train the master again, or bring the run back as it was",
             )
     tensors = loaded.checkpoint.agent
+    agents = agents and agents.as_learned_with(tensors)
     projection = Projection.stored(tensors, PROJECTION)
     master = build_master(tensors, loaded.layout)
     return StoredChain(loaded, master, record, agents, agents_run, projection)

@@ -371,6 +371,10 @@ CANNOT_SHOW: dict[str, str] = {
     "environment.portfolio.sleeves": "what trades: tests/unit/training/test_environments.py",
     "environment.portfolio.risk_aversion": "the reward: tests/unit/training/test_environments.py",
     "environment.portfolio.embedding_numbers": "what is seen: unit/training/test_sleeve_book.py",
+    **{
+        f"environment.portfolio.joint.{key}": "agents of a run: unit/training/test_joint_sleeves.py"
+        for key in ("rate", "every_updates", "updates", "chunk_bars", "n_envs")
+    },
     "learner.sac.hindsight.strategy": "needs goals: unit/learning/sac/test_hindsight_replay.py",
     "learner.sac.hindsight.n_goals": "needs goals: unit/learning/sac/test_hindsight_replay.py",
     "dataset": "another dataset is other data: tests/unit/training/test_setup.py opens stored ones",

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from fixtures.run_bits import fingerprint
-from fixtures.tiny_training import tiny_config
+from fixtures.tiny_training import JOINT, MASTER, tiny_config
 from tradingbot.agents.network_policy import NetworkPolicy
 from tradingbot.domain.errors import UserError
 from tradingbot.domain.events.event import Event
@@ -23,24 +23,6 @@ from tradingbot.training.joint_sleeves import SleeveView
 from tradingbot.training.result_file import read_result
 from tradingbot.training.session import SessionCallbacks, begin_run, resume_session
 from tradingbot.training.setup import TrainingSetup, build_training_setup
-
-MASTER = {
-    "environment.kind": "portfolio",
-    "environment.portfolio.sleeves": "run:agents",
-    "environment.portfolio.risk_aversion": 5.0,
-    "learner.direct.act_levels": 0,
-    "learner.direct.objective": "reward",
-    "task.rules.episode.episode_bars": 8,
-    "validation.shrink": False,
-    "guards.probe_every": 0,
-}
-JOINT = {
-    "environment.portfolio.joint.rate": 1e-3,
-    "environment.portfolio.joint.every_updates": 4,
-    "environment.portfolio.joint.updates": 2,
-    "environment.portfolio.joint.chunk_bars": 4,
-    "environment.portfolio.joint.n_envs": 2,
-}
 
 
 @pytest.fixture(scope="module")
@@ -126,6 +108,19 @@ def test_agents_without_capital_learn_nothing(workspace: Path) -> None:
         for place in range(n)
     ]
     assert moved == [True] + [False] * (n - 1)
+
+
+@pytest.mark.parametrize("key", ["rate", "updates", "chunk_bars", "n_envs"])
+def test_settings_of_a_turn_change_what_is_learned(workspace: Path, key: str) -> None:
+    learned = []
+    for factor in (1, 2):
+        name = f"environment.portfolio.joint.{key}"
+        setup = opened(workspace, **{name: factor * JOINT[name]})
+        assert setup.joint is not None
+        parts = [part.requires_grad_() for part in layers_of(setup)]
+        setup.joint._learn(parts, torch.ones(len(parts[0]), setup.learner.task.table.shape[1]), 4)
+        learned.append(parts)
+    assert not all(map(torch.equal, *learned))
 
 
 def test_agents_that_lost_are_their_frozen_selves_bit_for_bit(workspace: Path) -> None:
