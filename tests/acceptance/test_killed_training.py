@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from fixtures.run_bits import fingerprint
-from fixtures.tiny_training import JOINT, MASTER, tiny_arguments, tiny_config
+from fixtures.tiny_portfolio import JOINT, MASTER, begin_agents
+from fixtures.tiny_training import tiny_arguments, tiny_config
 from fixtures.warm_process import WarmProcess
 from tradingbot.runs import RunDirectory, read_journal
 from tradingbot.training.session import begin_run, resume_session
@@ -136,7 +137,7 @@ def test_run_killed_at_random_moments_ends_with_the_same_bits(
 def test_sleeves_agents_that_learn_with_a_master_are_killed_and_end_with_the_same_bits(
     tmp_path: Path,
 ) -> None:
-    begin_run(tiny_config(**{"validation.shrink": False}), tmp_path, name="agents")
+    begin_agents(tmp_path, **{"validation.shrink": False})
     whole = begin_run(tiny_config(**MASTER, **JOINT), tmp_path, name="whole").run
     settings = [
         part for key, value in (MASTER | JOINT).items() for part in ("--set", f"{key}={value}")

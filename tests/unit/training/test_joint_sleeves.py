@@ -8,16 +8,15 @@ import pytest
 import torch
 
 from fixtures.run_bits import fingerprint
-from fixtures.tiny_training import JOINT, MASTER, tiny_config
+from fixtures.tiny_portfolio import JOINT, begin_agents, master_config
 from tradingbot.agents.network_policy import NetworkPolicy
 from tradingbot.domain.errors import UserError
 from tradingbot.domain.events.event import Event
 from tradingbot.domain.events.training import SleevesCompared
 from tradingbot.envs.portfolio.task import PortfolioTask
 from tradingbot.networks.view import TableView
-from tradingbot.runs import RunDirectory
+from tradingbot.runs.master import load_chain
 from tradingbot.runs.policy import load_policy
-from tradingbot.training.config import TrainConfig
 from tradingbot.training.data import open_data
 from tradingbot.training.joint_sleeves import SleeveView
 from tradingbot.training.result_file import read_result
@@ -28,16 +27,12 @@ from tradingbot.training.setup import TrainingSetup, build_training_setup
 @pytest.fixture(scope="module")
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("workspace")
-    begin_run(tiny_config(**{"validation.shrink": False}), folder, name="agents")
+    begin_agents(folder, **{"validation.shrink": False})
     return folder
 
 
-def master_config(**more: object) -> TrainConfig:
-    return tiny_config(**(MASTER | more))
-
-
 def opened(workspace: Path, **more: object) -> TrainingSetup:
-    config = master_config(**(JOINT | more))
+    config = master_config(**(JOINT | {"environment.portfolio.risk_aversion": 5.0} | more))
     return build_training_setup(config, open_data(config, workspace), seed=1)
 
 
@@ -178,12 +173,10 @@ def test_run_shows_each_agent_beside_its_frozen_self_and_acts_with_what_is_kept(
         assert row.joint_bps - row.frozen_bps == pytest.approx(row.difference_bps.estimate)
         if not row.kept:
             assert row.later_bps.estimate == 0.0
-    agents = load_policy(RunDirectory.open(workspace / "runs" / "agents"))
-    tensors = load_policy(done.run).checkpoint.agent
+    agents, chain = load_policy(workspace / "runs" / "agents"), load_chain(done.run)
+    assert chain.agents is not None
     view = TableView(torch.zeros(2, 3, agents.n_columns))
-    own, learned = (
-        each.policy_on(view).own_layers for each in (agents, agents.as_learned_with(tensors))
-    )
+    own, learned = (each.policy_on(view).own_layers for each in (agents, chain.agents))
     for place, row in enumerate(stored.joint):
         pairs = zip(own, learned, strict=True)
         same = all(torch.equal(a[0][place], b[0][place]) for a, b in pairs)
