@@ -46,8 +46,8 @@ class Hooks:
     load_healthy: Callable[[], Mapping[str, Tensor]]
     """Return the tensors of the newest checkpoint that is labelled healthy."""
     emit: Callable[[Event], None]
+    interrupted: Callable[[], bool] = lambda: False
+    """Asked between updates; true makes the trainer save and leave."""
     updated: Callable[[int], None] = lambda _updates: None
     """Told the number of every update that stands, before it is evaluated or saved; what it changes
     must be part of the learner's state."""
-    interrupted: Callable[[], bool] = lambda: False
-    """Asked between updates; true makes the trainer save and leave."""

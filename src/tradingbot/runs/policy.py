@@ -128,11 +128,7 @@ class StoredPolicy:
         )
 
     def as_learned_with(self, master: Mapping[str, Tensor]) -> StoredPolicy:
-        """Return the agents as a master's checkpoint has them: themselves where they were frozen.
-
-        Args:
-            master: Tensors that a portfolio run acts by.
-        """
+        """Return the agents as tensors of a master have them: themselves where they are frozen."""
         count = sum(name.startswith(JOINT_AGENTS) for name in master)
         parts = [master[f"{JOINT_AGENTS}{number}"] for number in range(count)]
         return replace(self, learned=tuple(zip(parts[::2], parts[1::2], strict=True)))

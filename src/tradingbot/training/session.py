@@ -281,18 +281,9 @@ def _trainer(
     def evaluate() -> dict[str, Tensor]:
         return scores_on(choosing_bars(work.data), work.setup, work.data)
 
-    def teach(updates: int) -> None:
-        joint = work.setup.joint
-        compared = joint and joint.teach(learner.act, updates)
-        if compared:
-            told.take(compared)
-
     recorder = FlightRecorder(learner.task, work.config.guards, write=writer.record)
-    hooks = Hooks(
-        *(evaluate, writer.save, writer.load_healthy, told.take),
-        updated=teach,
-        interrupted=callbacks.interrupted,
-    )
+    saving = (writer.save, writer.load_healthy, told.take, callbacks.interrupted)
+    hooks = Hooks(evaluate, *saving, work.setup.teach_sleeves(told.take))
     return Trainer(learner, work.config.plan, hooks, recorder)
 
 

@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 from tradingbot.domain.errors import ConfigError
+from tradingbot.domain.events.event import Event
 from tradingbot.envs.auxiliary import auxiliary_targets
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.population import PopulationTask
@@ -78,6 +79,15 @@ class TrainingSetup:
         if isinstance(task, PortfolioTask) and task.book.projection is not None:
             networks[PROJECTION.removesuffix(".")] = task.book.projection
         return networks
+
+    def teach_sleeves(self, emit: Callable[[Event], None]) -> Callable[[int], None]:
+        """Return what lets agents of sleeves learn after an update of the master, and tells so."""
+
+        def teach(updates: int) -> None:
+            if self.joint and (compared := self.joint.teach(self.learner.act, updates)):
+                emit(compared)
+
+        return teach
 
     @property
     def parameters(self) -> ParameterReport:

@@ -187,6 +187,7 @@ class SeedTraining:
             load_healthy=lambda: dict(healthy),
             emit=tell,
             interrupted=lambda: pruned,
+            updated=setup.teach_sleeves(tell),
         )
         recorder = FlightRecorder(setup.learner.task, config.guards)
         trainer = Trainer(setup.learner, config.plan, hooks, recorder)

@@ -11,6 +11,8 @@ from typer import Argument
 from tradingbot.app.cli import run_migration
 from tradingbot.app.cli.invocation import JsonOption, invocation_of
 from tradingbot.app.cli.options import RunArgument, look_up_run, runs_root
+from tradingbot.app.cli.joint_table import print_beneath
+from tradingbot.app.cli.options import look_up_run, require_run_name, runs_root
 from tradingbot.app.console import print_json, print_table, print_text, show_json
 from tradingbot.evaluation.performance.table import PERFORMANCE_COLUMNS, performance_row
 
@@ -18,9 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tradingbot.app import runs_view
-    from tradingbot.evaluation.statistics.interval import Interval
     from tradingbot.runs import RunDirectory
-    from tradingbot.training.result_file import JointAgent, TrainResult
+    from tradingbot.training.result_file import TrainResult
 
 app = typer.Typer(help="List, show, compare, verify and migrate training runs.")
 
@@ -219,30 +220,7 @@ def _print_result(result: TrainResult) -> None:
     rows = [[f"{part}: {row.policy}", *performance_row(row)[1:6]] for part, row in played]
     title, caption = f"Validation and test ({word}, net of costs)", f"Kept: {result.decision}."
     print_table(title, ["part: policy", *PERFORMANCE_COLUMNS[1:6]], rows, caption=caption)
-    print_text(result.figures_note)
-    if result.joint:
-        _print_joint(result.joint)
-
-
-def _print_joint(agents: Sequence[JointAgent]) -> None:
-    """Write how agents of sleeves that learned with the master compare with their frozen selves."""
-    rows = [
-        (
-            *(row.agent, row.frozen_bps, row.joint_bps, _interval(row.difference_bps)),
-            *("kept" if row.kept else "rolled back", _interval(row.later_bps)),
-        )
-        for row in agents
-    ]
-    columns = ["agent", "frozen", "joint", "difference", "decision", "second half"]
-    caption = (
-        "Mean alpha net of costs, bp per bar, paired, with 95 % intervals. The first half of "
-        "validation decides; the second half shows what the portfolio trades with, less frozen."
-    )
-    print_table("Agents of the sleeves, learned with the master", columns, rows, caption=caption)
-
-
-def _interval(found: Interval) -> str:
-    return f"{found.estimate:+.2f} [{found.low:+.2f}, {found.high:+.2f}]"
+    print_beneath(result)
 
 
 def _print_checkpoints(lines: list[runs_view.CheckpointLine]) -> None:

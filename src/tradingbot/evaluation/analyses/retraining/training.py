@@ -165,6 +165,7 @@ def _train(prepared: PreparedRetraining, progress: Progress) -> tuple[SelectedPo
         save=save,
         load_healthy=lambda: dict(healthy),
         emit=tell,
+        updated=setup.teach_sleeves(tell),
     )
     trainer = Trainer(learner, config.plan, hooks, FlightRecorder(learner.task, config.guards))
     try:
