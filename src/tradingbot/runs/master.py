@@ -10,13 +10,16 @@ Nothing that learns is imported: simulated and live portfolios act by the same o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+from torch import Tensor
 
 from tradingbot.agents.master_policy import MasterPolicy, build_master
 from tradingbot.domain.errors import ConfigError, StorageError
 from tradingbot.networks.projection import Projection
-from tradingbot.runs.acting import PROJECTION, ActingRecord, PortfolioRecord
+from tradingbot.runs.acting import JOINT_AGENTS, PROJECTION, ActingRecord, PortfolioRecord
 from tradingbot.runs.directory import RunDirectory
 from tradingbot.runs.finding import find_run, require_single_accounts
 from tradingbot.runs.policy import StoredPolicy, load_policy
@@ -75,10 +78,22 @@ def load_chain(run: Path | RunDirectory) -> StoredChain:
                 remedy="Train the master again, or bring the run back as it was",
             )
     tensors = loaded.checkpoint.agent
-    agents = agents and agents.as_learned_with(tensors)
+    agents = agents and as_learned(agents, tensors)
     projection = Projection.stored(tensors, PROJECTION)
     master = build_master(tensors, loaded.layout)
     return StoredChain(loaded, master, record, agents, agents_run, projection)
+
+
+def as_learned(agents: StoredPolicy, tensors: Mapping[str, Tensor]) -> StoredPolicy:
+    """Return agents as they learned with a master: themselves where they are frozen.
+
+    Args:
+        agents: Of the sleeves, as their own run left them.
+        tensors: That the master acts by.
+    """
+    count = sum(name.startswith(JOINT_AGENTS) for name in tensors)
+    parts = [tensors[f"{JOINT_AGENTS}{number}"] for number in range(count)]
+    return replace(agents, learned=tuple(zip(parts[::2], parts[1::2], strict=True)))
 
 
 def load_sleeves(reference: str, root: Path) -> tuple[RunDirectory, StoredPolicy]:

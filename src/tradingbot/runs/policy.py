@@ -11,8 +11,7 @@ record of their run.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +32,7 @@ from tradingbot.networks.encoders.encoder import Encoder
 from tradingbot.networks.encoders.row import RowEncoder
 from tradingbot.networks.threads import torch_threads
 from tradingbot.networks.view import LiveView, TableView
-from tradingbot.runs.acting import JOINT_AGENTS, ActingRecord
+from tradingbot.runs.acting import ActingRecord
 from tradingbot.runs.acting_reader import (
     acting_of_version_1,
     read_encoder,
@@ -127,12 +126,6 @@ class StoredPolicy:
             goal=self._asked_goal,
         )
 
-    def as_learned_with(self, master: Mapping[str, Tensor]) -> StoredPolicy:
-        """Return the agents as tensors of a master have them: themselves where they are frozen."""
-        count = sum(name.startswith(JOINT_AGENTS) for name in master)
-        parts = [master[f"{JOINT_AGENTS}{number}"] for number in range(count)]
-        return replace(self, learned=tuple(zip(parts[::2], parts[1::2], strict=True)))
-
     def live(self, *, bar: int = 0) -> LivePolicy:
         """Return the policy one bar at a time.
 
@@ -182,16 +175,14 @@ class StoredPolicy:
                 remedy="Backtest or evaluate the run; it cannot be exported or served yet",
             )
         agents = (self.checkpoint.agent, self.layout, view, len(self.agents))
-        return build_policy(*agents, self._asked_goal)
+        policy = build_policy(*agents, self._asked_goal)
+        return policy.with_layers(self.learned) if self.learned else policy
 
     @property
     def _asked_goal(self) -> AskedGoal | None:
         """What agents are asked for, where they were trained towards goals."""
         record = self.acting.goal
         return None if record is None else AskedGoal(**record.model_dump())
-        goal = None if record is None else AskedGoal(**record.model_dump())
-        policy = build_policy(self.checkpoint.agent, self.layout, view, len(self.agents), goal)
-        return policy.with_layers(self.learned) if self.learned else policy
 
     def _require_width(self, n_rows: int, n_columns: int) -> None:
         wanted = (len(self.agents), self.n_columns)

@@ -10,9 +10,8 @@ from typer import Argument
 
 from tradingbot.app.cli import run_migration
 from tradingbot.app.cli.invocation import JsonOption, invocation_of
-from tradingbot.app.cli.options import RunArgument, look_up_run, runs_root
 from tradingbot.app.cli.joint_table import print_beneath
-from tradingbot.app.cli.options import look_up_run, require_run_name, runs_root
+from tradingbot.app.cli.options import RunArgument, look_up_run, runs_root
 from tradingbot.app.console import print_json, print_table, print_text, show_json
 from tradingbot.evaluation.performance.table import PERFORMANCE_COLUMNS, performance_row
 
