@@ -5,8 +5,8 @@ python benchmarks/recovery_gates.py --workspace FOLDER [--dataset NAME] [--seeds
 
 For each seed and phase: trains the preset of the phase with a small budget, evaluates the run, and
 at last prints `tradingbot gates --phase A=RUN …` as a table. Runs that the workspace has are not
-made again. A run takes one to three minutes of one core. Without --dataset the market is synthetic
-(`planted`). Uses the commands of the product alone.
+made again. A run takes one to three minutes of one core. Without --dataset each preset has its own
+synthetic market. Uses the commands of the product alone.
 """
 
 from __future__ import annotations
@@ -32,11 +32,6 @@ COMMON: Mapping[str, str] = {
     "tracking.tensorboard": "off",
 }
 """Validation keeps nothing back: what is measured are the agents as they were trained."""
-PLANTED: Mapping[str, str] = {
-    "market.name": "planted",
-    "market.params": "{kappa: 0.1}",
-    "market.start": "2019-10-01",
-}
 _SMALL_SAC: Mapping[str, str] = {
     "learner.sac.actor.hidden": "[64]",
     "learner.sac.critic.hidden": "[64]",
@@ -84,10 +79,10 @@ def read_options() -> argparse.Namespace:
 def make_run(options: argparse.Namespace, phase: str, seed: int) -> str:
     """Train and evaluate the run of a phase, unless it is there; return its name."""
     preset, small = PHASES[phase]
-    name = f"{preset}_{options.dataset or 'planted'}_{seed}"
+    name = f"{preset}_{options.dataset or 'synthetic'}_{seed}"
     folder = options.workspace / "runs" / name
     if not (folder / "result.json").is_file():
-        source = {"dataset": options.dataset} if options.dataset else PLANTED
+        source = {"dataset": options.dataset} if options.dataset else {}
         settings = [f"--set={key}={value}" for key, value in {**COMMON, **small, **source}.items()]
         given = ("--preset", preset, "--symbols", SYMBOLS, "--seed", str(seed), "--name", name)
         tradingbot(options.workspace, "train", *given, *settings)
