@@ -7,8 +7,10 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tradingbot.domain.errors import ConfigError, suggest
+from tradingbot.domain.errors import ConfigError, require_known, suggest
 from tradingbot.plugins.reference import (
+    ALLOCATION_NAMES,
+    ALLOCATION_PREFIX,
     MODEL_PREFIX,
     ORACLE_NAMES,
     RULE_NAMES,
@@ -18,7 +20,7 @@ from tradingbot.plugins.reference import (
     read_reference,
 )
 from tradingbot.runs import find_run, list_runs
-from tradingbot.runs.finding import require_single_accounts
+from tradingbot.runs.finding import is_portfolio
 from tradingbot.supervised.model_names import models_folder, require_model
 
 if TYPE_CHECKING:
@@ -34,7 +36,13 @@ def is_run(text: str) -> bool:
     reference = read_reference(text)
     known = (*RULE_NAMES, *ORACLE_NAMES, *declared_strategies())
     is_other = reference.is_import or reference.model is not None
+    is_other = is_other or reference.allocation is not None
     return not is_other and reference.name not in known
+
+
+def is_allocation(text: str) -> bool:
+    """Tell whether a text names a rule that divides capital among sleeves: `allocation:NAME`."""
+    return text.startswith(ALLOCATION_PREFIX)
 
 
 def is_model(text: str) -> bool:
@@ -146,6 +154,24 @@ def runs_among(names: Sequence[str]) -> list[str]:
     return [name for name in names if is_run(name)]
 
 
+def _require_allocations(names: Sequence[str], portfolios: Sequence[str]) -> None:
+    """Refuse unknown allocation rules, and any without a portfolio run whose sleeves they divide.
+
+    Raises:
+        ConfigError: Naming the closest rule, or what is missing.
+    """
+    for name in filter(is_allocation, names):
+        reference = read_reference(name)
+        require_known(str(reference.allocation), ALLOCATION_NAMES, "allocation rule must be known")
+        if reference.parameters:
+            rule = "an allocation rule must stand without parameters"
+            raise ConfigError(rule, was=repr(name), remedy=f"Write {reference.name}")
+        if not portfolios:
+            rule = "an allocation rule must stand beside a portfolio run, whose sleeves it divides"
+            remedy = "Name a run of environment.kind: portfolio, or leave the rule out"
+            raise ConfigError(rule, was=repr(name), remedy=remedy)
+
+
 def require_known_rules(names: Sequence[str]) -> None:
     """Refuse names and parameters that no rule, oracle or strategy has.
 
@@ -154,7 +180,7 @@ def require_known_rules(names: Sequence[str]) -> None:
     """
     known = (*RULE_NAMES, *ORACLE_NAMES, *declared_strategies())
     for name in names:
-        if is_run(name) or is_model(name):
+        if is_run(name) or is_model(name) or is_allocation(name):
             remedy = suggest(name, known)
             raise ConfigError("policy must be a known one", was=repr(name), remedy=remedy)
         find_strategy(name)
@@ -227,7 +253,7 @@ def require_known_policies(names: Sequence[str], root: Path, *, has_market: bool
             rule = "policy must be a run or a known rule"
             remedy = suggest(name, [*known, *rules])
             raise ConfigError(rule, was=repr(name), where=f"runs of {root}", remedy=remedy)
-        require_single_accounts(find_run(root, name))
+    _require_allocations(names, [name for name in runs if is_portfolio(find_run(root, name))])
     if not names or not (has_market or runs or any(map(is_model, names))):
         rule = "a backtest must have a run, or a rule and a market to trade on"
         remedy = "Add --dataset or --market, or name a run or a model"

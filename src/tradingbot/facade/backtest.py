@@ -85,7 +85,7 @@ class BacktestResult:
         kept = ("bars", "units", "entry_price", "exit_price", "pnl_ccy", "is_open")
         return pl.DataFrame(
             {
-                "symbol": [self.played.symbols[place] for place in trades.symbol],
+                "symbol": [self.played.traded[place] for place in trades.symbol],
                 "side": trades.side,
                 "entered_at": trades.entered_at.astype("datetime64[us]"),
                 "exited_at": trades.exited_at.astype("datetime64[us]"),

@@ -1,4 +1,7 @@
-"""Policies by name: `sma_cross:fast=20,slow=100`, `my_strategy`, `module:object`, `model:NAME`."""
+"""Policies by name: `sma_cross:fast=20,slow=100`, `my_strategy`, `module:object`, `model:NAME`.
+
+Beside a portfolio run also `allocation:NAME`, a rule that divides capital among its sleeves.
+"""
 
 from __future__ import annotations
 
@@ -26,6 +29,13 @@ ORACLE_NAMES = ("omniscient", "oracle")
 """Those of `evaluation.backtest.baselines.ORACLES`."""
 MODEL_PREFIX = "model:"
 """What the name of a supervised model begins with, where other things may be named as well."""
+ALLOCATION_PREFIX = "allocation:"
+"""What the name of a rule begins with that divides capital among the sleeves of a portfolio."""
+ALLOCATION_NAMES = (
+    *("equal_weight", "inverse_volatility", "minimum_variance", "mean_variance"),
+    *("hierarchical_risk_parity", "confidence_weighted", "best_single_agent", "all_cash"),
+)
+"""Those of `evaluation.allocation.rules.ALLOCATION_RULES`, as one word each."""
 RUN_PREFIX = "run:"
 """What the name of a trained run begins with, where a rule could stand as well."""
 _WORDS: dict[Any, bool] = {"true": True, "false": False}
@@ -43,7 +53,13 @@ class PolicyReference:
     def is_import(self) -> bool:
         """Whether it names an object of a module or file."""
         is_pair = re.fullmatch(r"[^\s:]+:[A-Za-z_][\w.]*", self.name) is not None
-        return is_pair and self.model is None
+        return is_pair and self.model is None and self.allocation is None
+
+    @property
+    def allocation(self) -> str | None:
+        """Name of the allocation rule that it names; None where it names another policy."""
+        is_rule = self.name.startswith(ALLOCATION_PREFIX)
+        return self.name.removeprefix(ALLOCATION_PREFIX) if is_rule else None
 
     @property
     def model(self) -> str | None:

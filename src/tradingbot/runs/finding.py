@@ -57,17 +57,22 @@ def _is_run(path: Path) -> bool:
     return any((path / trace).exists() for trace in _TRACES_OF_A_RUN)
 
 
+def is_portfolio(run: RunDirectory) -> bool:
+    """Tell whether a run is a master's: its actions divide capital among sleeves."""
+    kind = run.record.config.get("environment", {}).get("kind")
+    return bool(kind == "portfolio")
+
+
 def require_single_accounts(run: RunDirectory) -> None:
-    """Refuse a run whose actions are no orders of single accounts, to be backtested or evaluated.
+    """Refuse a run whose actions are no orders of single accounts.
 
     Raises:
-        ConfigError: Saying where its figures are.
+        ConfigError: Saying what can be done with it.
     """
-    kind = run.record.config.get("environment", {}).get("kind")
-    if kind == "portfolio":
+    if is_portfolio(run):
         raise ConfigError(
-            "a run must trade one account per symbol to be backtested, evaluated or judged",
+            "a run must trade one account per symbol for this",
             was="environment portfolio, whose agent moves capital between accounts",
             where=run.id,
-            remedy=f"Its own figures on validation and test are in: tradingbot runs show {run.id}",
+            remedy=f"Judge it with: tradingbot backtest {run.id}, or tradingbot evaluate {run.id}",
         )

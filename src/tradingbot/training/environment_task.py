@@ -13,13 +13,13 @@ from tradingbot.envs.curriculum.task import CurriculumTask
 from tradingbot.envs.neutral_bars import remove_factor
 from tradingbot.envs.population import PopulationTask
 from tradingbot.envs.population.goal_task import GoalTask
-from tradingbot.envs.portfolio.task import PortfolioTask, PortfolioTerms
+from tradingbot.envs.portfolio.task import PortfolioTask
 from tradingbot.envs.world import World
 from tradingbot.runs.option_signals import option_signals
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.data import TrainingData
 from tradingbot.training.environment import EnvironmentSection
-from tradingbot.training.sleeve_book import open_book
+from tradingbot.training.sleeve_book import open_book, portfolio_terms
 
 TrainingTask = PopulationTask | PortfolioTask
 """What a run trains in, and is evaluated in on other bars."""
@@ -37,8 +37,7 @@ def build_task(
     train = data.split.train
     if config.environment.kind == "portfolio":
         book = open_book(config, data, env, seed).to(device)
-        aversion = config.environment.portfolio.risk_aversion
-        terms = PortfolioTerms(env.rules, env.costs, aversion)
+        terms = portfolio_terms(config, env)
         whole = PortfolioTask(book, terms, n_envs=config.budget.n_envs, seed=seed)
         return whole.during(train.start, train.stop - 1)
     with warnings.catch_warnings():

@@ -36,7 +36,7 @@ _ACCOUNTS_NOTE = (
 _PORTFOLIO_NOTE = (
     "All figures, bp/bar too, are of the whole portfolio's value: its agent sets the weights of "
     "the symbols' sleeves and of cash at every bar; other policies hold sleeves of equal size that "
-    "are never rebalanced. A portfolio has weights and no round trips. "
+    "are never rebalanced. Trades are round trips of its net orders. "
 )
 _HALVES_NOTE = (
     "The first half of validation chose the weights, the second decided what is kept of them; test "

@@ -49,7 +49,12 @@ class WatchedPolicy:
 
 
 def open_sleeve_agents(
-    sleeves: str, world: World, identity: DataIdentity, workspace: Path
+    sleeves: str,
+    world: World,
+    identity: DataIdentity,
+    workspace: Path,
+    *,
+    keeps: bool = True,
 ) -> SleeveAgents | None:
     """Open the agents of a run on the data of a portfolio; None where a rule trades its sleeves.
 
@@ -58,6 +63,7 @@ def open_sleeve_agents(
         world: What is traded.
         identity: One agent per symbol; features, scale and symbols must be the run's.
         workspace: Where the run is, and where embeddings are kept.
+        keeps: Whether they are; not those of worlds that are looked at once.
 
     Raises:
         ConfigError: If there is no such run, or it was trained on other features or symbols.
@@ -75,10 +81,11 @@ def open_sleeve_agents(
         normaliser_sha256=identity.normaliser_sha256,
         scaler_sha256=scalers if identity.normaliser_sha256 else None,
     )
-    policy, seen = loaded.on_table(table, workspace=workspace), table
+    place = workspace if keeps else None
+    policy, seen = loaded.on_table(table, workspace=place), table
     if loaded.encoder is not None:
         with torch_threads(loaded.acting.threads):
-            seen = kept_embeddings(loaded.encoder, table, workspace)
+            seen = kept_embeddings(loaded.encoder, table, place)
     rules = config_of_mapping(run.record.config).task.rules
     embeddings = seen.movedim(0, 1).float().numpy()
     weights = final_hash(loaded.checkpoint.agent)

@@ -15,6 +15,7 @@ from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.population.layout import market_table
 from tradingbot.envs.portfolio.book import SleeveBook
 from tradingbot.envs.portfolio.sleeves import SleevePaths, write_book
+from tradingbot.envs.portfolio.task import PortfolioTerms
 from tradingbot.envs.starting import first_ready_bar
 from tradingbot.envs.world import World
 from tradingbot.evaluation.backtest import Backtest, backtest
@@ -33,15 +34,38 @@ def open_book(config: TrainConfig, data: TrainingData, env: EnvConfig, seed: int
     Raises:
         ConfigError: If it is no rule of the package, or has no such parameter.
     """
+    count, train = config.environment.portfolio.embedding_numbers, data.split.train
+    projection = principal_components(_seen(data), train, count)
+    return book_through(projection, config, data, env, seed)
+
+
+def book_through(
+    projection: Projection | None,
+    config: TrainConfig,
+    data: TrainingData,
+    env: EnvConfig,
+    seed: int,
+) -> SleeveBook:
+    """Open the book of sleeves whose embeddings are seen through a projection that is known."""
     settings, world = config.environment.portfolio, data.world
-    agents = data.sleeve_agents
-    if agents is None:
+    if data.sleeve_agents is None:
         paths = trade_sleeves(world, env, sleeve_rule(settings.sleeves, world, seed))
-        seen = market_table(world).movedim(0, 1).numpy()
     else:
-        paths, seen = _trade_by_agents(world, env, agents), agents.embeddings
-    projection = principal_components(seen, data.split.train, settings.embedding_numbers)
-    return write_book(world, paths, seen, projection)
+        paths = _trade_by_agents(world, env, data.sleeve_agents)
+    return write_book(world, paths, _seen(data), projection)
+
+
+def portfolio_terms(config: TrainConfig, env: EnvConfig) -> PortfolioTerms:
+    """Return what portfolios of a configuration trade by and are rewarded for."""
+    return PortfolioTerms(env.rules, env.costs, config.environment.portfolio.risk_aversion)
+
+
+def _seen(data: TrainingData) -> NDArray[np.float32]:
+    """Return how the market looks to what trades the sleeves, (T, N, E)."""
+    agents = data.sleeve_agents
+    if agents is not None:
+        return agents.embeddings
+    return np.asarray(market_table(data.world).movedim(0, 1).numpy())
 
 
 def _trade_by_agents(world: World, env: EnvConfig, agents: SleeveAgents) -> SleevePaths:

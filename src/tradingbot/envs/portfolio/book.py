@@ -47,6 +47,8 @@ class SleeveBook:
     """S names."""
     value: NDArray[np.float64]
     """(T, N) what each sleeve alone is worth at the close of t, net of its own costs; 1 first."""
+    close: NDArray[np.float64]
+    """(T, N) price of each symbol at the close of t, the last one known; 0 before the first."""
     projection: Projection | None = None
     """What embeddings among `members` were seen through; None where they are seen as they are."""
 
@@ -58,6 +60,7 @@ class SleeveBook:
             "members": (n_bars, n, len(self.member_names)),
             "shared": (n_bars, len(self.shared_names)),
             "value": (n_bars, n),
+            "close": (n_bars, n),
             "usable": (n_bars,),
         }
         for name, shape in wanted.items():

@@ -27,6 +27,7 @@ MEMBER_NAMES = member_names(0)
 _HOUR_US = 3_600_000_000
 _FIRST_CLOSE_US = 1_640_995_200_000_000  # 2022-01-01 00:00 UTC
 _DEEP_CCY = 1e15
+_FIRST_PRICE = 100.0
 
 
 @dataclass(frozen=True)
@@ -166,6 +167,7 @@ def _book(
         synthetic=True,
         usable=usable,
         rows=torch.from_numpy(rows),
+        close=_FIRST_PRICE * value,
         members=torch.from_numpy(see_sleeves(shown, value)),
         shared=torch.from_numpy(regime[:, None].astype(np.float32)),
         member_names=MEMBER_NAMES,

@@ -133,14 +133,15 @@ def write_book(
     agents = np.stack([paths.position_frac, paths.asked, paths.confidence], axis=-1)
     usable = np.array(world.usable.any(axis=0))
     usable[: first_ready_bar(world)] = False
-    regimes = world.regimes.mean(axis=0)
+    regimes, by_bar = world.regimes.mean(axis=0), _by_bar(world)
     return SleeveBook(
         symbols=world.symbols,
         closed_at=world.closed_at,
         label=world.label,
         synthetic=world.synthetic,
         usable=usable,
-        rows=torch.from_numpy(_rows(world, paths.target_frac)),
+        rows=torch.from_numpy(_rows(by_bar, paths.target_frac)),
+        close=_closes(by_bar),
         members=torch.from_numpy(see_sleeves(agents, paths.value, embeddings)),
         shared=torch.from_numpy(regimes.astype(np.float32)),
         member_names=member_names(0 if embeddings is None else embeddings.shape[-1]),
@@ -150,13 +151,23 @@ def write_book(
     )
 
 
-def _rows(world: World, target_frac: FloatArray) -> FloatArray:
-    """Return what the bar after each close holds, (T, 7, N); nothing follows the last."""
+def _by_bar(world: World) -> FloatArray:
+    """Return the bars of a world as the simulator sees them, (T, N, columns)."""
     market = tensor_market(world.prices, world.present, dtype=torch.float64)
-    by_bar = market.rows.view(world.n_symbols, world.n_bars, -1).movedim(1, 0).numpy()
+    return market.rows.view(world.n_symbols, world.n_bars, -1).movedim(1, 0).numpy()
+
+
+def _closes(by_bar: FloatArray) -> FloatArray:
+    """Return the last price known at each close, (T, N); 0 before the first."""
+    known = by_bar[..., STALE_COLUMN] < UNSEEN_STALE_BARS
+    return np.where(known, by_bar[..., BAR_COLUMNS.index("close")], 0.0)
+
+
+def _rows(by_bar: FloatArray, target_frac: FloatArray) -> FloatArray:
+    """Return what the bar after each close holds, (T, 7, N); nothing follows the last."""
     column = {name: by_bar[..., place] for place, name in enumerate(BAR_COLUMNS)}
     stale = by_bar[..., STALE_COLUMN]
-    rows = np.zeros((world.n_bars, 7, world.n_symbols))
+    rows = np.zeros((len(by_bar), 7, by_bar.shape[1]))
     seen = stale[:-1] < UNSEEN_STALE_BARS  # there is no gap to the first price of all
     opened, closed = column["open"][1:], column["close"]
     rows[:-1, 0] = np.where(seen, opened / closed[:-1] - 1.0, 0.0)

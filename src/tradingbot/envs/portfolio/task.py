@@ -121,6 +121,19 @@ class PortfolioTask:
         task._starts = self._starts_of(np.array([first_bar]), n_envs)
         return task
 
+    def by_terms(self, terms: PortfolioTerms) -> PortfolioTask:
+        """Return the same task by other limits, costs or capital; its sleeves trade as before."""
+        task = copy.copy(self)
+        task.terms = terms
+        task._rates = terms.costs.rates(dtype=torch.float64, device=self.book.rows.device)
+        return task
+
+    def with_book(self, book: SleeveBook) -> PortfolioTask:
+        """Return the same task over another book of the same sleeves and bars."""
+        task = copy.copy(self)
+        task.book, task.table = book, book.table
+        return task
+
     def seeded(self, seed: int) -> PortfolioTask:
         """Return the same task whose episodes begin by another seed."""
         task = copy.copy(self)
@@ -144,13 +157,7 @@ class PortfolioTask:
 
         What the gate refuses, and what has no market, has none.
         """
-        before, now = _read(state)
-        wanted = self._wanted(action[0], now)
-        bar, value_ccy = now.bar.long(), now.value * self._cash_ccy
-        rules = self.terms.rules
-        made = rebalance(
-            rules, self._rates, before, wanted, self.book.bars(bar), value_ccy.detach()
-        )
+        now, made = _read(state)[1], self.rebalanced(state, action)
         value = now.value * made.total
         after = PortfolioNumbers(
             value=value,
@@ -164,6 +171,13 @@ class PortfolioTask:
             steps=now.steps + 1.0,
         )
         return self._end(state, _written(made.after, after), made)
+
+    def rebalanced(self, state: TaskState, action: Tensor) -> Rebalanced:
+        """Return what the bar after a state does by weights (1, B, N + 1): orders, costs, value."""
+        before, now = _read(state)
+        wanted, value_ccy = self._wanted(action[0], now), now.value * self._cash_ccy
+        bars = self.book.bars(now.bar.long())
+        return rebalance(self.terms.rules, self._rates, before, wanted, bars, value_ccy.detach())
 
     def observe(self, state: TaskState) -> Observation:
         """See a state."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -67,22 +68,36 @@ def schedule_rule(
 
 
 def backtest_allocations(
-    task: PortfolioTask, bars: IndexRange, *, bars_per_year: float
+    task: PortfolioTask,
+    bars: IndexRange,
+    *,
+    bars_per_year: float,
+    names: Sequence[str] | None = None,
+    delay_bars: int = 0,
 ) -> tuple[Backtest, ...]:
-    """Play every rule but that of all cash over some bars, as portfolios of the same sleeves.
-
-    One whose extra is not installed is left out.
+    """Play rules over some bars, as portfolios of the same sleeves.
 
     Args:
         task: What they trade by; sleeves, costs and gate are the master's.
         bars: From that of the first decision to that at whose close it ends.
         bars_per_year: To annualise with.
+        names: Of rules; by default every one but that of all cash whose extra is installed.
+        delay_bars: Bars that decisions wait beyond the next open.
+
+    Raises:
+        MissingExtraError: If a rule that is named needs an extra.
     """
     first, last, aversion = bars.start, bars.stop - 1, 1.0 + task.terms.risk_aversion
-    rules, _ = schedule_rules(task.book, first, last, aversion=aversion)
-    rules.pop(FLAT)  # the table has it as a policy of every run
+    if names is None:
+        rules, _ = schedule_rules(task.book, first, last, aversion=aversion)
+        rules.pop(FLAT)  # the table has it as a policy of every run
+    else:
+        rules = {
+            name: schedule_rule(ALLOCATION_RULES[name], task.book, first, last, aversion=aversion)
+            for name in names
+        }
     over = task.backtest(first, last, len(rules))
-    return backtest_portfolios(over, rules, bars_per_year=bars_per_year)
+    return backtest_portfolios(over, rules, bars_per_year=bars_per_year, delay_bars=delay_bars)
 
 
 def schedule_rules(

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from tradingbot.domain.errors import DataError
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
+from tradingbot.evaluation.analyses.portfolio_run import PortfolioRun
 from tradingbot.evaluation.analyses.settings import EnsembleSettings
 from tradingbot.evaluation.dossier.analysis import Ensemble
 from tradingbot.evaluation.statistics.sharpe import sharpe_ratio
@@ -21,10 +22,17 @@ from tradingbot.evaluation.statistics.sharpe import sharpe_ratio
 def measure_ensemble(subject: EvaluatedRun, settings: EnsembleSettings) -> Ensemble:
     """Analyse the agents that trade; those that stay out have no returns to compare.
 
+    Of a portfolio, those of its sleeves, each by its own account.
+
     Raises:
         DataError: If the test part has too few bars.
     """
     played = subject.backtest("test")
+    if isinstance(subject, PortfolioRun):  # its agents are those of the sleeves
+        alone = subject.sleeve_returns(played)
+        moves = np.flatnonzero(alone.any(axis=0))
+        names = [played.traded[i] for i in moves]
+        return analyse_ensemble(alone[:, moves], names, bars_per_year=subject.bars_per_year)
     exposure = np.abs(played.position_frac).mean(axis=0)
     trading = np.flatnonzero(exposure >= settings.min_exposure_frac)
     return analyse_ensemble(

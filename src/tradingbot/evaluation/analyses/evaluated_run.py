@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -22,7 +23,7 @@ from tradingbot.evaluation.backtest import (
 )
 from tradingbot.market.costs import CostProfile
 from tradingbot.runs import RunDirectory, find_run
-from tradingbot.runs.finding import require_single_accounts
+from tradingbot.runs.master import load_chain
 from tradingbot.runs.verification import require_files
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.config_files import config_of_mapping
@@ -78,7 +79,7 @@ class EvaluatedRun:
 
     def backtest_all(
         self,
-        policies: list[PolicyUnderTest],
+        policies: Sequence[PolicyUnderTest],
         part: Part | IndexRange = "test",
         *,
         env: EnvConfig | None = None,
@@ -130,7 +131,6 @@ def open_evaluated_run(reference: str, workspace: Path) -> EvaluatedRun:
         UserError: If its data cannot be opened.
     """
     run = find_run(workspace / RUNS_FOLDER, reference)
-    require_single_accounts(run)
     status = run.status()
     if status.state != "finished":
         raise ConfigError(
@@ -151,7 +151,11 @@ def open_evaluated_run(reference: str, workspace: Path) -> EvaluatedRun:
             where=f"{run.id} learned from {stored.label} ({stored.data_sha256[:12]})",
             remedy="Bring the dataset back as it was, or train on the new one",
         )
+    env, per_year = env_config(config), data.bars_per_year
+    if config.environment.kind == "portfolio":
+        from tradingbot.evaluation.analyses.portfolio_run import ChainPolicy, PortfolioRun
+
+        chain = load_chain(run)
+        return PortfolioRun(run, config, data, env, ChainPolicy(), per_year, workspace, chain=chain)
     policy = open_policy(run, data, workspace=workspace)
-    return EvaluatedRun(
-        run, config, data, env_config(config), policy, data.bars_per_year, workspace
-    )
+    return EvaluatedRun(run, config, data, env, policy, per_year, workspace)

@@ -10,12 +10,15 @@ import numpy as np
 from tradingbot.envs.population.layout import action_spec
 from tradingbot.evaluation.analyses.analysis import AnalysisInputs
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
+from tradingbot.evaluation.backtest import Backtest
 from tradingbot.evaluation.dossier.analysis import Health
 from tradingbot.evaluation.metrics.trading import action_entropy
 from tradingbot.evaluation.performance.measure import action_histograms
 from tradingbot.training.result_file import read_result
 
 _COLLAPSED_FRAC = 0.95
+_SAME_WEIGHTS_FRAC = 0.01
+"""A master whose weights all stay within this has collapsed to one division."""
 _TOLD = 5
 """Findings that are told in words; counts are of all."""
 _NOT_A_WARNING = "info"
@@ -43,7 +46,7 @@ def measure_health(inputs: AnalysisInputs) -> Health:
     collapsed = tuple(
         name
         for name, does, histogram in zip(played.symbols, trades, histograms, strict=True)
-        if does and histogram.max() > _COLLAPSED_FRAC
+        if does and histogram.max() > _COLLAPSED_FRAC and not _divides(played)
     )
     entropies = [action_entropy(each) for each in histograms[trades]]
     return Health(
@@ -61,6 +64,12 @@ def measure_health(inputs: AnalysisInputs) -> Health:
         collapsed_agents=collapsed,
         is_healthy=not collapsed and bool(rows) and bool(rows[-1]["healthy"]),
     )
+
+
+def _divides(played: Backtest) -> bool:
+    """Tell whether a portfolio's weights move, though the share that is invested may not."""
+    weights = played.weights
+    return weights is not None and float(np.ptp(weights, axis=0).max()) > _SAME_WEIGHTS_FRAC
 
 
 def _warnings(row: dict[str, Any]) -> list[dict[str, Any]]:

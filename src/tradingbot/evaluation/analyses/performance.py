@@ -13,13 +13,17 @@ from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import ConfigError, DataError
 from tradingbot.domain.extension import extensions
 from tradingbot.envs.population.layout import action_spec
+from tradingbot.evaluation.analyses.allocation_figures import measure_allocation
 from tradingbot.evaluation.analyses.analysis import AnalysisInputs
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun, Part
+from tradingbot.evaluation.analyses.portfolio_run import PortfolioRun
 from tradingbot.evaluation.analyses.probability_thresholds import threshold_policies
 from tradingbot.evaluation.analyses.settings import PerformanceSettings
 from tradingbot.evaluation.backtest import Backtest, PolicyUnderTest
 from tradingbot.evaluation.backtest.attribution import attribute_backtest
 from tradingbot.evaluation.backtest.baselines import baseline, is_silent, random_like
+from tradingbot.evaluation.backtest.portfolios import pool_accounts
+from tradingbot.evaluation.dossier.allocation import Allocation
 from tradingbot.evaluation.performance.measure import (
     PlayedPolicy,
     action_histograms,
@@ -81,6 +85,8 @@ class Performance:
     """Of the policies of the test part, in their order."""
     tear_sheet: TearSheet
     """Of the agents on the test part."""
+    allocation: Allocation | None = None
+    """How a master divided capital there; None where each agent has an account of its own."""
 
     def series(self, policy: str) -> Series:
         """Return the returns of a policy."""
@@ -137,7 +143,11 @@ def measure_performance(inputs: AnalysisInputs, settings: PerformanceSettings) -
     market = next(each.backtest for each in last if each.backtest.policy == name)
     against = Reference(name, market.portfolio_returns)
     sheet = tear_sheet_of(last[0].backtest, against)
-    return Performance(tuple(figures), series, sheet)
+    divided = None
+    if isinstance(subject, PortfolioRun):
+        agents, *others = (each.backtest for each in last)
+        divided = measure_allocation(subject, agents, others)
+    return Performance(tuple(figures), series, sheet, divided)
 
 
 def _alpha_of(played: Backtest, subject: EvaluatedRun) -> tuple[float, ...]:
@@ -150,23 +160,27 @@ def _play_all(
 ) -> list[PlayedPolicy]:
     data, env, bars = subject.data, subject.env, subject.bars(part)
     agents = require_finite(subject.backtest(part))
+    is_portfolio = isinstance(subject, PortfolioRun)
     asked: dict[PolicyKind, list[PolicyUnderTest]] = {
-        "baseline": [holding(), *_baselines(subject, agents, bars, settings.seed)],
+        "baseline": [holding(), *_rules(subject, bars, settings.seed)],
         "supervised": _supervised(subject),
         "oracle": oracle_under_test(data, env),
     }
+    if not is_portfolio:
+        asked["baseline"].append(_as_much_at_random(subject, agents, settings.seed))
     played = iter(backtest_opponents(data, env, bars, [*chain(*asked.values())]))
     found = {kind: [*islice(played, len(policies))] for kind, policies in asked.items()}
     if not data.whole.synthetic:  # a generated index is no index
         found["baseline"] += backtest_index(data, env, bars)
+    if isinstance(subject, PortfolioRun):
+        found = {kind: [*map(pool_accounts, each)] for kind, each in found.items()}
+        found["baseline"] += subject.backtest_allocations(part)
     opponents = [PlayedPolicy(kind, require_finite(each)) for kind in found for each in found[kind]]
     return [PlayedPolicy("agents", replace(agents, policy=AGENTS)), *opponents]
 
 
-def _baselines(
-    subject: EvaluatedRun, agents: Backtest, bars: IndexRange, seed: int
-) -> list[PolicyUnderTest]:
-    """Return rules that know nothing of the run, and one that trades as much as it at random.
+def _rules(subject: EvaluatedRun, bars: IndexRange, seed: int) -> list[PolicyUnderTest]:
+    """Return rules that know nothing of the run.
 
     A rule that would be flat for lack of bars is no rule beside `flat`: the header says so.
     """
@@ -176,9 +190,14 @@ def _baselines(
             continue
         with suppress(ConfigError):  # a rule that reads a regime which these data do not show
             found.append(PolicyUnderTest(name, baseline(name, world, seed=seed)))
+    return found
+
+
+def _as_much_at_random(subject: EvaluatedRun, agents: Backtest, seed: int) -> PolicyUnderTest:
+    """Return a policy that trades each account as much as its agent does, at random."""
     share = subject.env.rules.limits.max_position_frac
-    like = random_like(agents, world, seed=seed, max_position_frac=share)
-    return [*found, PolicyUnderTest(MATCHED_RANDOM, like)]
+    like = random_like(agents, subject.data.world, seed=seed, max_position_frac=share)
+    return PolicyUnderTest(MATCHED_RANDOM, like)
 
 
 def _supervised(subject: EvaluatedRun) -> list[PolicyUnderTest]:

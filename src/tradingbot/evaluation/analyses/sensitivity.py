@@ -22,6 +22,7 @@ from tradingbot.data.splits import IndexRange
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.world import World
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
+from tradingbot.evaluation.analyses.portfolio_run import PortfolioRun
 from tradingbot.evaluation.analyses.settings import SensitivitySettings
 from tradingbot.evaluation.analyses.side_by_side import copies_by_depth, on_copies
 from tradingbot.evaluation.backtest import Backtest, PolicyUnderTest, backtest_all
@@ -67,6 +68,55 @@ class Setting:
             bars_per_year=self.bars_per_year,
             bars=self.bars,
         )
+
+    def at_capital(
+        self, capitals: Sequence[float], costs: CostProfile
+    ) -> list[tuple[FloatArray, FloatArray]]:
+        """Return net returns (S, N) of the sleeves and (S,) of all together, at each capital."""
+        world, bars = self.world, self.bars
+        # Impact is told from the volatility of the bars before.
+        kept = IndexRange(max(0, bars.start - VOLATILITY_BARS - 1), bars.stop)
+        own_ccy = self.env.rules.account.initial_cash_ccy * world.n_symbols
+        depths = [own_ccy / capital for capital in capitals]
+        copied = replace(
+            self,
+            world=copies_by_depth(world, kept, depths),
+            policy=on_copies(self.policy, world, kept),
+            bars=IndexRange(bars.start - kept.start, bars.stop - kept.start),
+        )
+        (played,) = copied.backtests([PolicyUnderTest("capital", copied.policy, costs)])
+        shape = (len(depths), world.n_symbols)
+        returns = played.returns.reshape(played.n_bars, *shape)
+        equity = played.equity.reshape(played.n_bars + 1, *shape).mean(axis=2)
+        whole = np.ascontiguousarray((equity[1:] / equity[:-1] - 1.0).T)
+        return [(returns[:, place], whole[place]) for place in range(len(depths))]
+
+
+@dataclass(frozen=True, eq=False)
+class PortfolioSetting(Setting):
+    """One account of all symbols: the whole chain trades, and its sleeves pay the same costs."""
+
+    subject: PortfolioRun | None = None
+
+    def backtests(
+        self, policies: Sequence[PolicyUnderTest], env: EnvConfig | None = None
+    ) -> tuple[Backtest, ...]:
+        """Play the chain; other rules are those of the portfolio's own account."""
+        assert self.subject is not None
+        return self.subject.backtest_all(policies, self.bars, env=env)
+
+    def at_capital(
+        self, capitals: Sequence[float], costs: CostProfile
+    ) -> list[tuple[FloatArray, FloatArray]]:
+        """Give the portfolio's account so much; its sleeves trade as they did."""
+        found = []
+        for capital in capitals:
+            account = replace(self.env.rules.account, initial_cash_ccy=capital)
+            env = replace(self.env, rules=replace(self.env.rules, account=account))
+            under_test = PolicyUnderTest("capital", self.policy, costs)
+            (played,) = self.backtests([under_test], env)
+            found.append((played.returns, played.portfolio_returns))
+        return found
 
 
 def sweep(setting: Setting, settings: SensitivitySettings) -> Sensitivity:
@@ -145,26 +195,12 @@ def _by_capital(
     setting: Setting, settings: SensitivitySettings, without_impact_bps: float
 ) -> tuple[list[SensitivityRow], float | None]:
     """Return a row for each capital, and the capacity."""
-    world, bars = setting.world, setting.bars
-    # Impact is told from the volatility of the bars before.
-    kept = IndexRange(max(0, bars.start - VOLATILITY_BARS - 1), bars.stop)
-    own_ccy = setting.env.rules.account.initial_cash_ccy * world.n_symbols
-    depths = [own_ccy / capital for capital in settings.capital_ccy]
     costs = setting.env.costs
-    copied = replace(
-        setting,
-        world=copies_by_depth(world, kept, depths),
-        policy=on_copies(setting.policy, world, kept),
-        bars=IndexRange(bars.start - kept.start, bars.stop - kept.start),
-    )
     pushing = replace(costs, impact_coef=costs.impact_coef or settings.impact_coef)
-    (played,) = copied.backtests([PolicyUnderTest("capital", copied.policy, pushing)])
-    returns = played.returns.reshape(played.n_bars, len(depths), world.n_symbols)
-    equity = played.equity.reshape(played.n_bars + 1, len(depths), world.n_symbols).mean(axis=2)
-    portfolio = np.ascontiguousarray((equity[1:] / equity[:-1] - 1.0).T)
+    played = setting.at_capital(settings.capital_ccy, pushing)
     rows = [
-        _row("capital", capital, returns[:, k], setting.bars_per_year, portfolio=portfolio[k])
-        for k, capital in enumerate(settings.capital_ccy)
+        _row("capital", capital, returns, setting.bars_per_year, portfolio=portfolio)
+        for capital, (returns, portfolio) in zip(settings.capital_ccy, played, strict=True)
     ]
     net = [row.net_bps_per_bar.estimate for row in rows]
     return rows, capacity_ccy(settings.capital_ccy, net, without_impact_bps)
@@ -204,15 +240,11 @@ def measure_sensitivity(subject: EvaluatedRun, settings: SensitivitySettings) ->
     Raises:
         DataError: If the test part has too few bars.
     """
-    setting = Setting(
-        subject.data.world,
-        subject.env,
-        subject.policy,
-        subject.bars("test"),
-        subject.bars_per_year,
-        subject.data.factor,
-    )
-    return sweep(setting, settings)
+    parts = (subject.data.world, subject.env, subject.policy, subject.bars("test"))
+    known = (subject.bars_per_year, subject.data.factor)
+    if isinstance(subject, PortfolioRun):
+        return sweep(PortfolioSetting(*parts, *known, subject), settings)
+    return sweep(Setting(*parts, *known), settings)
 
 
 def break_even_bps(cost_bps: Sequence[float], net_bps: Sequence[float]) -> float | None:

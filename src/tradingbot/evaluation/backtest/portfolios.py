@@ -1,26 +1,36 @@
-"""Portfolios as the backtester records them: one account each, whose positions are the weights."""
+"""Portfolios as the backtester records them: one account each, that holds every symbol."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from tradingbot.domain.denial import Denial, ExitReason
 from tradingbot.domain.symbol import PORTFOLIO
 from tradingbot.envs.portfolio.task import PortfolioNumbers, PortfolioTask
 from tradingbot.evaluation.backtest.backtests import period_label
-from tradingbot.evaluation.backtest.result import AccountTotals, Backtest, Trades
+from tradingbot.evaluation.backtest.result import (
+    AccountTotals,
+    Backtest,
+    Fills,
+    FloatArray,
+    Trades,
+    trades_of,
+)
 from tradingbot.evaluation.metrics.attribution import Exposure
 from tradingbot.learning.task import Observation, TaskState
+from tradingbot.market.portfolio.accounting import SleeveBars
 
 Allocator = Callable[[Observation], Tensor]
 """What P = 1 portfolio sees → weights (1, 1, N + 1) of sleeves and cash."""
-_WHOLE = ("policy", "symbol", "side", "entered_at", "exited_at", "bars", "reason")
+_TARGET = SleeveBars._fields.index("target_frac")
 
 
 class PlayedPortfolios(NamedTuple):
@@ -38,45 +48,85 @@ class PlayedPortfolios(NamedTuple):
     """(K, P) summed."""
 
 
+class FilledOrders(NamedTuple):
+    """What one portfolio's orders did in S bars, (S, N) each, in currency and units."""
+
+    units: FloatArray
+    """Filled, signed."""
+    left: FloatArray
+    """Held after the fill."""
+    price: FloatArray
+    """Paid or received per unit."""
+    fee: FloatArray
+    slippage: FloatArray
+    """Slippage, spread and impact."""
+    denied: NDArray[np.bool_]
+    """The gate refused it."""
+
+
 def backtest_portfolios(
-    task: PortfolioTask, policies: Mapping[str, Allocator], *, bars_per_year: float
+    task: PortfolioTask,
+    policies: Mapping[str, Allocator],
+    *,
+    bars_per_year: float,
+    delay_bars: int = 0,
 ) -> tuple[Backtest, ...]:
     """Play every policy with a portfolio of its own over the bars of a backtest, all at once.
 
-    Turnover and costs are those of net orders, one per symbol and bar. A portfolio has weights and
-    no round trips: `trades` is empty.
+    Turnover, costs and trades are those of net orders, one per symbol and bar.
 
     Args:
         task: Of as many portfolios, which nothing follows: `PortfolioTask.backtest`.
         policies: Name → what decides.
         bars_per_year: To annualise with.
+        delay_bars: Bars that decisions, of policies and of sleeves, wait beyond the next open.
     """
-    played = play_portfolios(task, list(policies.values()))
+    over = _delayed(task, delay_bars) if delay_bars else task
+    played = play_portfolios(over, list(policies.values()), delay_bars)
     first = int(played.numbers[0, -2, 0])
     return tuple(
-        _result(task, name, place, first, played, bars_per_year)
+        replace(_result(over, name, place, first, played, bars_per_year), delay_bars=delay_bars)
         for place, name in enumerate(policies)
     )
 
 
 def backtest_portfolio(
-    task: PortfolioTask, act: Allocator, *, bars_per_year: float, name: str
+    task: PortfolioTask, act: Allocator, *, bars_per_year: float, name: str, delay_bars: int = 0
 ) -> Backtest:
     """Play one portfolio; see `backtest_portfolios`."""
-    (made,) = backtest_portfolios(task, {name: act}, bars_per_year=bars_per_year)
+    policies = {name: act}
+    (made,) = backtest_portfolios(
+        task, policies, bars_per_year=bars_per_year, delay_bars=delay_bars
+    )
     return made
 
 
+def _delayed(task: PortfolioTask, bars: int) -> PortfolioTask:
+    """Return a task whose sleeves reach what they want so many bars later; views are the same."""
+    rows = task.book.rows.clone()
+    rows[bars:, _TARGET] = task.book.rows[:-bars, _TARGET]
+    rows[:bars, _TARGET] = 0.0
+    return task.with_book(replace(task.book, rows=rows))
+
+
 @torch.no_grad()
-def play_portfolios(task: PortfolioTask, policies: Sequence[Allocator]) -> PlayedPortfolios:
-    """Let every policy decide for a portfolio of its own, bar by bar."""
+def play_portfolios(
+    task: PortfolioTask, policies: Sequence[Allocator], delay_bars: int = 0
+) -> PlayedPortfolios:
+    """Let every policy decide for a portfolio of its own, bar by bar; first ones wait in cash."""
     state, seen = task.begin()
     states: list[TaskState] = [state]
     actions = []
+    idle = torch.zeros(
+        1, len(policies), task.book.n_sleeves + 1, dtype=torch.float64, device=task.table.device
+    )
+    idle[..., -1] = 1.0
+    waiting = deque([idle] * delay_bars)
     terms = torch.zeros(len(task.term_names), len(policies), device=task.table.device)
     for _ in range(task.episode_bars):
         asked = [act(_of_one(seen, place)) for place, act in enumerate(policies)]
-        action = torch.cat(asked, dim=1)
+        waiting.append(torch.cat(asked, dim=1).double())
+        action = waiting.popleft()
         made = task.step(state, action)
         state, seen, terms = made.state, made.observation, terms + made.terms[:, 0]
         states.append(state)
@@ -98,16 +148,19 @@ def _result(
     played: PlayedPortfolios,
     bars_per_year: float,
 ) -> Backtest:
-    def own(part: Tensor) -> NDArray[np.float64]:
+    def own(part: Tensor) -> FloatArray:
         return np.asarray(part[..., place].double().numpy(force=True))
 
     now = PortfolioNumbers(*own(played.numbers).T)
     held, length = own(played.held), len(played.action)
-    rows = task.book.rows[first : first + length].numpy(force=True)
+    decided, closed_at = slice(first, first + length), task.book.closed_at[first:]
+    closed_at = closed_at[: length + 1]
+    rows = task.book.rows[decided].numpy(force=True)
     moved = (1.0 + rows[:, 0]) * (1.0 + rows[:, 1])
     day = np.asarray(now.growth)[1:, None] * held[1:] / moved
-    closed_at = task.book.closed_at[first : first + length + 1]
-    nothing = np.zeros(1)
+    orders = filled_orders(task, played, place, first)
+    trades, account = _trades(task, orders, now, held, closed_at, first)
+    weights = played.action[:, place].double().numpy(force=True)
     return Backtest(
         policy=name,
         label=period_label(task.book, closed_at),
@@ -120,24 +173,82 @@ def _result(
         exposure=Exposure(held[:-1], day),
         turnover_frac=np.asarray(now.turnover)[1:, None],
         cost_frac=np.asarray(now.cost)[1:, None],
-        action=1.0 - own(played.action[..., -1])[:, None],
+        action=1.0 - weights[:, -1:],
         reward_names=task.term_names,
         reward_terms=own(played.terms)[:, None],
-        denials=np.zeros(1, np.int64),
-        trades=_no_trades(),
+        denials=np.array([orders.denied.sum()]),
+        trades=trades,
         costs=task.terms.costs,
         delay_bars=0,
         initial_cash_ccy=task.terms.rules.account.initial_cash_ccy,
-        account=AccountTotals(nothing, nothing, nothing, nothing),
+        account=account,
         held=task.book.symbols,
+        weights=weights,
+        proposals=task.book.column("proposal")[decided].double().numpy(force=True),
+        cash_frac=own(played.capital)[1:, -1],
     )
+
+
+def filled_orders(
+    task: PortfolioTask, played: PlayedPortfolios, place: int, first: int
+) -> FilledOrders:
+    """Return the orders of one portfolio: every bar is carried over again, all bars at once."""
+    parts = (played.capital, played.held, played.numbers)
+    state = tuple(part[:-1, :, place].T for part in parts)
+    with torch.no_grad():
+        made = task.rebalanced(state, played.action[None, :, place])
+    numbers = PortfolioNumbers(*state[-1])
+    bars = task.book.bars(numbers.bar.long())
+    value_ccy = (numbers.value * task.terms.rules.account.initial_cash_ccy)[:, None]
+    close = torch.from_numpy(task.book.close[first + 1 : first + 1 + len(value_ccy)])
+    opened = close.to(value_ccy.device) / (1.0 + bars.within_frac)
+    at_open = (1.0 + bars.gap_frac) * value_ccy
+    notional, held = made.order * at_open, state[1].T
+    per_unit = torch.where(opened > 0.0, 1.0 / torch.where(opened > 0.0, opened, 1.0), 0.0)
+    found = (
+        notional * per_unit,
+        (held + made.order) * at_open * per_unit,
+        opened * made.paid_frac,
+        task.terms.costs.commission_frac * made.paid_frac * notional.abs(),
+        (made.paid_frac - 1.0).abs() * notional.abs(),
+        made.denial != int(Denial.NONE),
+    )
+    return FilledOrders._make(each.numpy(force=True) for each in found)
+
+
+def _trades(
+    task: PortfolioTask,
+    orders: FilledOrders,
+    now: PortfolioNumbers,
+    held: FloatArray,
+    closed_at: NDArray[np.int64],
+    first: int,
+) -> tuple[Trades, AccountTotals]:
+    """Rebuild trades from net orders, from flat to flat in each symbol, and sum the money moved."""
+    lane, step = np.nonzero(orders.units.T)
+    columns = [part[step, lane] for part in orders[:5]]
+    units, left, price, fee, slippage = columns
+    none = np.full(len(step), int(ExitReason.NONE))
+    fills = Fills(step + 1, lane, units, price, fee, slippage, left, none)
+    cash = task.terms.rules.account.initial_cash_ccy
+    mark = task.book.close[first + len(orders.units)]
+    trades = trades_of(fills, mark, closed_at, n_symbols=task.book.n_sleeves)
+    known = np.where(mark > 0.0, mark, 1.0)
+    kept = held[-1] * float(np.asarray(now.value)[-1]) * cash / known
+    opened = trades.select(trades.is_open)
+    unrealised = kept[opened.symbol] * (known[opened.symbol] - opened.entry_price)
+    before = np.asarray(now.value)[:-1] * cash
+    borrowed = float((np.asarray(now.cost)[1:] * before).sum() - fee.sum() - slippage.sum())
+    realised = float(trades.pnl_ccy.sum() - unrealised.sum()) - borrowed
+    totals = (realised, fee.sum(), slippage.sum(), (np.asarray(now.turnover)[1:] * before).sum())
+    return trades, AccountTotals._make(np.array([float(each)]) for each in totals)
 
 
 def pool_accounts(played: Backtest) -> Backtest:
     """Return a backtest of N accounts as that of one portfolio that holds them all."""
     before = played.equity[:-1]
 
-    def share(values: NDArray[np.float64], of: NDArray[np.float64]) -> NDArray[np.float64]:
+    def share(values: FloatArray, of: FloatArray) -> FloatArray:
         total = (values * of).sum(axis=1, keepdims=True)
         base = of.sum(axis=1, keepdims=True)
         return np.asarray(np.divide(total, base, out=np.zeros_like(total), where=base > 0.0))
@@ -154,15 +265,8 @@ def pool_accounts(played: Backtest) -> Backtest:
         action=played.action.mean(axis=1, keepdims=True),
         reward_terms=played.reward_terms.mean(axis=1, keepdims=True),
         denials=played.denials.sum(keepdims=True),
-        trades=replace(played.trades, symbol=np.zeros_like(played.trades.symbol)),
         account=AccountTotals._make(part.sum(keepdims=True) for part in played.account),
         held=played.held or played.symbols,
         close=None,
+        asked_frac=None,
     )
-
-
-def _no_trades() -> Trades:
-    kinds: dict[str, Any] = dict.fromkeys(_WHOLE, np.int64) | {"is_open": np.bool_}
-    names = Trades.__dataclass_fields__
-    columns: dict[str, Any] = {name: np.zeros(0, kinds.get(name, np.float64)) for name in names}
-    return Trades(**columns)

@@ -30,7 +30,7 @@ class Trades:
     policy: IntArray
     """Position on the axis of policies; 0 in the backtest of one."""
     symbol: IntArray
-    """Position on the axis of symbols."""
+    """Position among the symbols that are traded: `Backtest.traded`."""
     side: IntArray
     """1 long, −1 short."""
     entered_at: IntArray
@@ -207,6 +207,13 @@ class Backtest:
     account: AccountTotals
     held: tuple[str, ...] = ()
     """Symbols of `exposure`, where one account holds several; else those of the accounts."""
+    weights: FloatArray | None = None
+    """(S, H + 1) capital that one account of H symbols asked for at the close before each bar, cash
+    last, of its value; None where accounts have one symbol each."""
+    proposals: FloatArray | None = None
+    """(S, H) what the sleeves' agents asked for at that close; None as `weights`."""
+    cash_frac: FloatArray | None = None
+    """(S,) capital without a sleeve at the close of each bar, of the value; None as `weights`."""
     close: FloatArray | None = None
     """(S + 1, N) price of each symbol at those closes, the last one known, NaN before the first;
     None where one account holds several."""
@@ -220,6 +227,16 @@ class Backtest:
     def n_bars(self) -> int:
         """S, bars after the first decision."""
         return len(self.closed_at) - 1
+
+    @property
+    def traded(self) -> tuple[str, ...]:
+        """Symbols that trades name: those of the accounts, or those that one account holds."""
+        return self.held or self.symbols
+
+    @property
+    def trade_account(self) -> IntArray:
+        """(M,) position of each trade's account on the axis of symbols."""
+        return np.zeros_like(self.trades.symbol) if self.held else self.trades.symbol
 
     @property
     def returns(self) -> FloatArray:

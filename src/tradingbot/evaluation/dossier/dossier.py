@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tradingbot.evaluation.dossier.allocation import Allocation
 from tradingbot.evaluation.dossier.analysis import Ablation, Ensemble, Health, PolicyAnalysis, Seeds
 from tradingbot.evaluation.dossier.evidence import LeakCheck, Placebos, Statistics
 from tradingbot.evaluation.dossier.rewards import RewardAnalysis
@@ -12,7 +13,7 @@ from tradingbot.evaluation.dossier.training_facts import TrainingFacts
 from tradingbot.evaluation.performance.record import PartPerformance
 from tradingbot.evaluation.performance.tear_sheet.record import TearSheet
 
-DOSSIER_FORMAT = 10
+DOSSIER_FORMAT = 11
 """Of `dossier.json`; `version_1` reads those before."""
 
 
@@ -71,6 +72,9 @@ class Dossier:
     training: TrainingFacts | None = None
     tear_sheet: TearSheet | None = None
     """Of the agents on the test part; None in files before format 10."""
+    allocation: Allocation | None = None
+    """How a master divided capital; None where each agent has an account of its own, and in files
+    before format 11."""
     left_out: tuple[tuple[str, str], ...] = ()
     """Analysis → why it was not made."""
     workers_lost: int = 0

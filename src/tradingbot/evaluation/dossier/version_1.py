@@ -1,4 +1,4 @@
-"""Reads `dossier.json` of format 1, which had no format number, and of formats 2 to 9.
+"""Reads `dossier.json` of format 1, which had no format number, and of formats 2 to 10.
 
 There the net return of the agents had a second interval, by Newey and West's error, beside the one
 of the stationary bootstrap. The latter is the interval of a policy; the former is dropped. Agents
@@ -8,7 +8,7 @@ rewards were not analysed; before format 5 stages of a curriculum were not told;
 returns were not taken apart, and statistics judged the portfolio's net return; before format 7
 break-even costs, regimes and placebos judged the net return; before format 8 nothing told of the
 use of options, nor of the Sharpe ratio of alpha; before format 9 no actions were drawn; before
-format 10 there was no tear sheet.
+format 10 there was no tear sheet; before format 11 no portfolio was evaluated.
 """
 
 from __future__ import annotations
@@ -67,6 +67,7 @@ def upgraded(values: Any) -> Any:
         "rewards": None,
         "workers_lost": 0,
         "tear_sheet": None,
+        "allocation": None,
         **values,
         "format": DOSSIER_FORMAT,
     }

@@ -259,7 +259,7 @@ def _agent_row(
     played: Backtest, hold: Backtest, histogram: FloatArray, index: int, trades: bool
 ) -> AgentPerformance:
     series = played.returns[:, index]
-    mine = played.trades.select((played.trades.symbol == index) & ~played.trades.is_open)
+    mine = played.trades.select((played.trade_account == index) & ~played.trades.is_open)
     return AgentPerformance(
         agent=played.symbols[index],
         trades=trades,

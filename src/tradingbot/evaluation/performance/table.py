@@ -16,8 +16,9 @@ PERFORMANCE_COLUMNS = (
 ALPHA_COLUMNS = frozenset({"alpha [95 %]", "market", "timing"})
 """Left out where no policy's net return was taken apart."""
 PERFORMANCE_NOTE = (
-    "All per-symbol accounts together, never rebalanced; bp/bar: their mean. Trades: closed round "
-    "trips. Turnover: per bar, of equity. Costs: of the result before costs."
+    "All per-symbol accounts together, never rebalanced; bp/bar: their mean (beside a portfolio "
+    "run: each as one portfolio). Trades: closed round trips. Turnover: per bar, of equity. Costs: "
+    "of the result before costs."
 )
 ALPHA_NOTE = "Alpha, market and timing: bp/bar, which they add up to; the market is {factor}."
 """Stands under tables with these columns; `factor` is the market and the period of its betas."""

@@ -9,6 +9,7 @@ from typing import Any
 from tradingbot import __version__
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
 from tradingbot.evaluation.analyses.performance import BASELINES, PARTS
+from tradingbot.evaluation.analyses.portfolio_run import PortfolioRun
 from tradingbot.evaluation.analyses.training_facts import gather_training_facts
 from tradingbot.evaluation.backtest.baselines import lookback_note
 from tradingbot.evaluation.dossier.dossier import Dossier, Header
@@ -21,6 +22,7 @@ from tradingbot.training.environment_words import describe_goal
 from tradingbot.training.result_file import read_result
 
 _NOT_ASKED_FOR = "not asked for"
+_PORTFOLIO_ACTIONS = "share of the portfolio that is given to sleeves: 0 all cash, 1 all in"
 _SYNTHETIC = "The market is synthetic: nothing here says what observed bars would have given."
 _SIMULATED = "Bars are observed, trading is simulated: no order met a real book."
 
@@ -59,6 +61,7 @@ def assemble_dossier(
         leak_check=made["leak_check"],
         training=gather_training_facts(subject),
         tear_sheet=made["performance"].tear_sheet,
+        allocation=made["performance"].allocation,
         left_out=tuple(left_out),
         workers_lost=workers_lost,
         **optional,
@@ -96,6 +99,7 @@ def _header(
     subject: EvaluatedRun, config: EvaluateConfig, command: str, evaluated_at: datetime
 ) -> Header:
     run, data, training = subject.run, subject.data, subject.config
+    is_portfolio = isinstance(subject, PortfolioRun)
     return Header(
         run=run.id,
         label=data.identity.label,
@@ -114,17 +118,24 @@ def _header(
         command=command,
         caveats=caveats_of(subject, config),
         decision=read_result(run.path).decision,
-        actions=action_words(subject.env.rules),
+        actions=_PORTFOLIO_ACTIONS if is_portfolio else action_words(subject.env.rules),
     )
 
 
 def caveats_of(subject: EvaluatedRun, config: EvaluateConfig) -> tuple[str, ...]:
     """Say what every figure is to be read with: data, periods, the goal, shorter trainings."""
-    train, validation, test = (str(each) for each in subject.data.periods.values())
+    data = subject.data
+    train, validation, test = (str(each) for each in data.periods.values())
     found = [
         _SYNTHETIC if subject.data.identity.synthetic else _SIMULATED,
         f"Learned from {train}; chosen and decided on {validation}; tested on {test}.",
     ]
+    if isinstance(subject, PortfolioRun):
+        found.append(
+            f"One account of {len(data.world.symbols)} symbols: a master divides its capital among "
+            f"sleeves, each traded by {subject.traded_by}, and cash. Other policies of the tables "
+            "are one portfolio each."
+        )
     if subject.config.environment.kind == "goal":
         told = describe_goal(subject.config.environment.goal, read_result(subject.run.path).parts)
         found.append(f"Agents were {told}.")

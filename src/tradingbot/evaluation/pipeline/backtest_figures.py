@@ -84,7 +84,7 @@ def figures_of(played: Backtest, factor: MarketFactor) -> BacktestFigures:
         first_day=played.first_day,
         last_day=played.last_day,
         bars=played.n_bars,
-        symbols=len(played.symbols),
+        symbols=len(played.traded),
         costs=played.costs,
         delay_bars=played.delay_bars,
         bars_per_year=played.bars_per_year,

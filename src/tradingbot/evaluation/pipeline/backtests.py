@@ -18,7 +18,9 @@ from tradingbot.data.sources.source import Progress, ignore_progress
 from tradingbot.data.splits import IndexRange, Split
 from tradingbot.domain.errors import DataError
 from tradingbot.envs.world import World
+from tradingbot.evaluation.allocation.rules import ALLOCATION_RULES
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun, open_evaluated_run
+from tradingbot.evaluation.analyses.portfolio_run import PortfolioRun
 from tradingbot.evaluation.backtest import (
     Backtest,
     PolicyUnderTest,
@@ -28,6 +30,7 @@ from tradingbot.evaluation.backtest import (
     sleeve_config,
 )
 from tradingbot.evaluation.backtest.attribution import factor_before
+from tradingbot.evaluation.backtest.portfolios import pool_accounts
 from tradingbot.evaluation.market_rollouts import RolloutMarket as Market
 from tradingbot.evaluation.market_rollouts import named_policy, read_prices_alone, warm_up_of
 from tradingbot.evaluation.pipeline.backtest_figures import BacktestFigures, figures_of
@@ -40,6 +43,7 @@ from tradingbot.evaluation.pipeline.model_policy import (
 )
 from tradingbot.evaluation.pipeline.test_access import TestSetAccess, run_access
 from tradingbot.evaluation.policy_names import (
+    is_allocation,
     is_model,
     require_known_policies,
     runs_among,
@@ -47,6 +51,7 @@ from tradingbot.evaluation.policy_names import (
 from tradingbot.features.pipeline import split_rows
 from tradingbot.market.costs import CostProfile
 from tradingbot.networks.threads import torch_threads
+from tradingbot.plugins.reference import read_reference
 from tradingbot.training.session import RUNS_FOLDER
 from tradingbot.training.trial_ledger import require_counted
 
@@ -137,7 +142,8 @@ def backtest_named(
     """Backtest runs, rules and models by name; looks at test bars are still to be counted.
 
     Args:
-        names: Runs (id, its beginning, or folder), rules and supervised models (`model:NAME`).
+        names: Runs (id, its beginning, or folder), rules and supervised models (`model:NAME`);
+            beside a portfolio run also `allocation:NAME`, and all of them as one portfolio each.
         workspace: Where runs, models and their data are.
         terms: Period, costs, delay.
         market: What rules and models trade on; without one, the data of the first run, or else
@@ -156,6 +162,7 @@ def backtest_named(
     for subject in subjects.values():
         require_counted(subject.run, workspace)
     first = next(iter(subjects.values()), None)
+    portfolio = next((each for each in subjects.values() if isinstance(each, PortfolioRun)), None)
     place, split = (market, None) if market else _own_market(first, names, workspace)
     own = None
     if first is not None:  # as its training and its dossier take it apart
@@ -172,6 +179,8 @@ def backtest_named(
         for name in names:
             if name in subjects:
                 played, access = _play_run(subjects[name], terms, progress)
+            elif portfolio is not None and is_allocation(name):
+                played, access = _play_allocation(name, portfolio, terms), None
             else:
                 shown, access = name, None
                 if name in models:
@@ -189,6 +198,7 @@ def backtest_named(
                     bars=bars,
                     progress=progress,
                 )
+                played = played if portfolio is None else pool_accounts(played)
             found.append(replace(played, time_zone=place.time_zone))
             accesses.append(access)
     _require_same_bars(found)
@@ -245,6 +255,20 @@ def _play_run(
     shown = replace(played, policy=f"{played.policy}{_USES[split.use_of(bars)]}")
     reaches = bars.stop > split.test.start
     return shown, run_access(subject, bars, costs, terms.delay_bars) if reaches else None
+
+
+def _play_allocation(name: str, subject: PortfolioRun, terms: BacktestTerms) -> Backtest:
+    """Play a rule that divides capital among the sleeves of a portfolio run."""
+    rule = read_reference(name).allocation
+    own = next(
+        each for each in ALLOCATION_RULES if each.replace(" ", "_").replace("-", "_") == rule
+    )
+    bars = _bars(subject.data.world, terms, subject.data.split)
+    costs = terms.priced(subject.env.costs)
+    (played,) = subject.backtest_allocations(
+        bars, names=[own], costs=costs, delay_bars=terms.delay_bars
+    )
+    return replace(played, policy=name)
 
 
 def _rule_bars(

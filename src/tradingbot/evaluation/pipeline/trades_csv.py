@@ -35,7 +35,7 @@ def trades_csv(backtests: Sequence[Backtest]) -> str:
         for place in range(len(trades)):
             writer.writerow(
                 [
-                    *(inert_cell(played.policy), inert_cell(played.symbols[trades.symbol[place]])),
+                    *(inert_cell(played.policy), inert_cell(played.traded[trades.symbol[place]])),
                     trades.side[place],
                     *(entered[place], left[place], trades.bars[place]),
                     *(f"{getattr(trades, name)[place]:.6f}" for name in _TRADE_NUMBERS),

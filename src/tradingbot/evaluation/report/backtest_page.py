@@ -234,7 +234,7 @@ def _trade_row(played: Backtest, at: int) -> list[str | float]:
     amounts = (trades.units, trades.entry_price, trades.exit_price, trades.commission_ccy)
     return [
         policy_words(played.policy),
-        played.symbols[trades.symbol[at]],
+        played.traded[trades.symbol[at]],
         *(minute_of(stamps[at]) for stamps in (trades.entered_at, trades.exited_at)),
         f"{trades.bars[at]:,}",
         *(f"{amount[at]:,.2f}" for amount in amounts),

@@ -71,6 +71,8 @@ class Rebalanced(NamedTuple):
     """Traded notional, at the prices of the fills."""
     order: Tensor
     """(B, N) net orders that filled, at the close of the decision."""
+    paid_frac: Tensor
+    """(B, N) price of each fill ÷ price at the open."""
     denial: Tensor
     """(B, N) int32 `Denial` of what the gate refused."""
     after: PortfolioHoldings
@@ -109,7 +111,8 @@ def rebalance(
     sent = order_net(rules, before, wanted, bars.target_frac, bars.stale_bars, value_ccy)
     filled = fill_net(rules, rates, before.held, sent.order, bars, value_ccy)
     gross, cost, after = settle_net(rates, before, wanted, bars, filled.order, filled.fees)
-    return Rebalanced(gross, cost, filled.turnover, filled.order, sent.denial, after)
+    made = (filled.turnover, filled.order, filled.paid_frac, sent.denial)
+    return Rebalanced(gross, cost, *made, after)
 
 
 class NetOrders(NamedTuple):
@@ -158,6 +161,8 @@ class NetFills(NamedTuple):
     """(B, N) slippage, spread, impact and commission."""
     turnover: Tensor
     """(B,) notional, at the prices of the fills."""
+    paid_frac: Tensor
+    """(B, N) price of each fill ÷ price at the open."""
 
 
 def fill_net(
@@ -172,7 +177,7 @@ def fill_net(
     filled, paid_frac = _filled(rules, rates, held, order, bars, value_ccy)
     traded = filled.abs() * (1.0 + bars.gap_frac)
     fees = _fee_frac(rates, paid_frac) * traded
-    return NetFills(filled, fees, (traded * paid_frac).sum(-1))
+    return NetFills(filled, fees, (traded * paid_frac).sum(-1), paid_frac)
 
 
 def settle_net(

@@ -46,11 +46,28 @@ def portfolio_by(rule: str, *sleeves: int) -> Backtest:
     return backtest_portfolio(task, act, bars_per_year=1_764.0, name="master")
 
 
+def portfolio_late(rule: str, delay_bars: int) -> Backtest:
+    world = small_world()
+    paths = trade_sleeves(world, CONFIG, sleeve_rule(rule, world, 0))
+    terms = PortfolioTerms(CONFIG.rules, CONFIG.costs)
+    task = PortfolioTask(write_book(world, paths), terms, n_envs=1, seed=0).backtest(FIRST, LAST)
+    weights = torch.full((1, 1, world.n_symbols + 1), 1.0, dtype=torch.float64)
+    return backtest_portfolio(
+        task, lambda seen: weights, bars_per_year=1.0, name="even", delay_bars=delay_bars
+    )
+
+
 @pytest.mark.parametrize("rule", ["buy_and_hold", "sma_cross:fast=3,slow=9"])
 def test_portfolio_of_one_sleeve_is_the_backtest_of_that_sleeve(rule: str) -> None:
     own, made = sleeves_by(rule), portfolio_by(rule, *[1] * (LAST - FIRST))
 
-    assert (made.symbols, len(made.trades)) == ((PORTFOLIO,), 0)
+    assert (made.symbols, made.traded) == ((PORTFOLIO,), small_world().symbols)
+    mine = own.trades.select(own.trades.symbol == 1)
+    assert set(made.trades.symbol.tolist()) == {1}
+    for name in ("entered_at", "exited_at", "bars", "is_open", "side"):
+        assert getattr(made.trades, name).tolist() == getattr(mine, name).tolist()
+    for name in ("units", "entry_price", "exit_price", "pnl_ccy", "commission_ccy", "slippage_ccy"):
+        np.testing.assert_allclose(getattr(made.trades, name), getattr(mine, name), rtol=1e-6)
     assert made.closed_at.tolist() == own.closed_at.tolist()
     for name in ("equity", "position_frac", "turnover_frac", "cost_frac"):
         expected = getattr(own, name)[:, 1]
@@ -130,4 +147,31 @@ def test_pool_of_two_accounts_weighs_them_by_what_they_are_worth() -> None:
     assert pool.denials.tolist() == [5]
     assert [part.tolist() for part in pool.account] == [[3.0], [5.0], [7.0], [9.0]]
     assert set(played.trades.symbol.tolist()) == {0, 1, 2}
-    assert set(pool.trades.symbol.tolist()) == {0}
+    assert pool.traded == ("A", "B")
+    assert set(pool.trade_account.tolist()) == {0}
+
+
+def test_value_is_sleeves_and_cash_and_what_trades_earned() -> None:
+    made = portfolio_by("sma_cross:fast=3,slow=9", *[0] * SWITCH, *[1] * (LAST - FIRST - SWITCH))
+
+    cash = made.initial_cash_ccy
+    assert len(made.trades) >= 2
+    assert cash + made.trades.pnl_ccy.sum() == pytest.approx(cash * made.equity[-1, 0], rel=1e-12)
+    assert made.account.turnover_ccy[0] > made.account.commission_ccy[0] > 0.0
+    assert made.weights is not None
+    assert made.weights.sum(axis=1).tolist() == [1.0] * made.n_bars
+    assert made.cash_frac is not None
+    assert np.ptp(made.cash_frac) < 1e-12
+
+
+def test_decisions_that_wait_are_those_of_a_later_start() -> None:
+    sure, late = (portfolio_late("sma_cross:fast=3,slow=9", delay) for delay in (0, 2))
+
+    assert (sure.delay_bars, late.delay_bars) == (0, 2)
+    assert late.weights is not None
+    assert sure.weights is not None
+    assert late.weights[:2, -1].tolist() == [1.0, 1.0]
+    assert late.weights[2:].tolist() == sure.weights[:-2].tolist()
+    assert not late.turnover_frac[:2].any()
+    assert late.turnover_frac[2, 0] == pytest.approx(sure.turnover_frac[0, 0], rel=1e-3)
+    assert late.equity[-1, 0] != sure.equity[-1, 0]

@@ -29,6 +29,7 @@ from tradingbot.evaluation.analyses.placebos.bars import (
     shuffle_bars,
 )
 from tradingbot.evaluation.analyses.placebos.random_policies import random_policy_returns
+from tradingbot.evaluation.analyses.portfolio_run import PortfolioRun
 from tradingbot.evaluation.analyses.sensitivity import FloatArray, one_way_bps
 from tradingbot.evaluation.analyses.settings import PLACEBO_LEVEL, PlaceboSettings
 from tradingbot.evaluation.analyses.side_by_side import side_by_side
@@ -213,6 +214,12 @@ def play_placebos(
     changes: Sequence[Change],
 ) -> Iterator[list[FloatArray]]:
     """Yield the portfolio's net returns (S,) of draws, some at a time."""
+    if isinstance(subject, PortfolioRun):  # one account of all symbols: markets do not mix
+        for change in changes:
+            bars = placebo_bars(counterfactual.bars, part, change)
+            other = counterfactual.on(bars, first_bar=part.start, words="placebo")
+            yield [other.backtest(part).portfolio_returns]
+        return
     symbols = subject.data.world.symbols
     lead = max(_LEAD_BARS, encoder_preset(subject.config.encoder.preset).lookback_bars)
     first = max(0, part.start - lead)

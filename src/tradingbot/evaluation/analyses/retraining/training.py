@@ -31,7 +31,7 @@ from tradingbot.evaluation.analyses.retraining.spec import (
     open_with_own_model,
     retraining_config,
 )
-from tradingbot.evaluation.backtest import backtest, ready_bars
+from tradingbot.evaluation.backtest import ready_bars
 from tradingbot.evaluation.backtest.attribution import attribute_backtest
 from tradingbot.evaluation.metrics.returns import annual_sharpe
 from tradingbot.features.pipeline import split_rows
@@ -46,11 +46,11 @@ from tradingbot.training.data import TrainingData, open_data, require_parts
 from tradingbot.training.preparation import prepare
 from tradingbot.training.results import (
     SelectedPolicy,
+    backtest_agents,
     select_by_validation,
     select_everything,
     select_nothing,
 )
-from tradingbot.training.run_policy import LearnerPolicy
 from tradingbot.training.setup import TrainingSetup, build_training_setup
 from tradingbot.training.trial_ledger import data_key
 
@@ -214,14 +214,7 @@ def _play(
         n_bars = len(bars) - 1
         nothing = (0.0,) * n_bars
         return TradedPeriod(name, *days, (1.0,) * (n_bars + 1), nothing, nothing)
-    played = backtest(
-        data.world,
-        setup.env,
-        LearnerPolicy(setup.learner.task, selected.act),
-        name=name,
-        bars_per_year=data.bars_per_year,
-        bars=bars,
-    )
+    played = backtest_agents(setup, data, bars, selected.act)
     sleeves, alpha = played.returns, attribute_backtest(played, data.factor).alpha
     means = (tuple(each.mean(axis=1).tolist()) for each in (sleeves, alpha))
     return TradedPeriod(name, *days, tuple(played.portfolio.tolist()), *means)

@@ -80,9 +80,9 @@ def holding_times(trades: Trades) -> HoldingTimes:
 def symbol_courses(played: Backtest) -> tuple[SymbolCourse, ...]:
     """Return every account in few numbers, in the order of the symbols."""
     places = np.unique(np.linspace(0, played.n_bars, _POINTS).round().astype(np.int64))
-    count = np.bincount(played.trades.symbol, minlength=len(played.symbols))
+    count = np.bincount(played.trade_account, minlength=len(played.symbols))
     pnl = np.bincount(
-        played.trades.symbol, weights=played.trades.pnl_ccy, minlength=len(played.symbols)
+        played.trade_account, weights=played.trades.pnl_ccy, minlength=len(played.symbols)
     )
     return tuple(
         SymbolCourse(
@@ -191,7 +191,7 @@ def _trade_row(played: Backtest, place: int) -> TradeRow:
     trades = played.trades
     put_in = float(trades.units[place] * trades.entry_price[place])
     return TradeRow(
-        symbol=played.symbols[int(trades.symbol[place])],
+        symbol=played.traded[int(trades.symbol[place])],
         side=int(trades.side[place]),
         entered_at=minute_of(trades.entered_at[place]),
         exited_at=minute_of(trades.exited_at[place]),

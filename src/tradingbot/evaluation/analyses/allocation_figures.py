@@ -1,0 +1,62 @@
+"""From a portfolio's backtest to how it divided capital."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tradingbot.evaluation.allocation.rules import EQUAL_WEIGHT
+from tradingbot.evaluation.analyses.portfolio_run import PortfolioRun
+from tradingbot.evaluation.backtest import Backtest
+from tradingbot.evaluation.dossier.allocation import Allocation, SleeveRow
+from tradingbot.evaluation.metrics import returns
+from tradingbot.evaluation.performance.measure import annual_sharpe_or_zero
+
+
+def measure_allocation(
+    subject: PortfolioRun, played: Backtest, beside: list[Backtest]
+) -> Allocation:
+    """Say how the master divided capital over the bars of a backtest.
+
+    Args:
+        subject: The run.
+        played: What its chain did.
+        beside: Other policies over the same bars, equal weight of the same sleeves among them.
+    """
+    assert played.weights is not None
+    assert played.cash_frac is not None
+    fixed = next(each for each in beside if each.policy == EQUAL_WEIGHT)
+    years = [
+        returns.annual_return(each.portfolio_returns, bars_per_year=each.bars_per_year)
+        for each in (played, fixed)
+    ]
+    weights, cash = played.weights, played.cash_frac
+    moved = 0.5 * np.abs(np.diff(weights, axis=0)).sum(axis=1)
+    return Allocation(
+        traded_by=subject.traded_by,
+        rows=_rows(subject, played),
+        least_cash_frac=float(cash.min()),
+        mean_cash_frac=float(cash.mean()),
+        most_cash_frac=float(cash.max()),
+        moved_per_bar_frac=float(moved.mean()) if len(moved) else 0.0,
+        fixed=EQUAL_WEIGHT,
+        over_fixed_annual_frac=years[0] - years[1],
+    )
+
+
+def _rows(subject: PortfolioRun, played: Backtest) -> tuple[SleeveRow, ...]:
+    assert played.weights is not None
+    alone = subject.sleeve_returns(played)
+    earned = np.bincount(
+        played.trades.symbol, weights=played.trades.pnl_ccy, minlength=len(played.traded)
+    )
+    return tuple(
+        SleeveRow(
+            symbol=symbol,
+            mean_weight_frac=float(played.weights[:, place].mean()),
+            most_weight_frac=float(played.weights[:, place].max()),
+            sharpe_annual=annual_sharpe_or_zero(alone[:, place], played.bars_per_year),
+            total_return_frac=returns.total_return(alone[:, place]),
+            pnl_ccy=float(earned[place]),
+        )
+        for place, symbol in enumerate(played.traded)
+    )

@@ -1,0 +1,41 @@
+"""How a master divided capital on the test part, and what the sleeves did by themselves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class SleeveRow:
+    """One sleeve."""
+
+    symbol: str
+    mean_weight_frac: float
+    """Capital asked for it, of the portfolio's value, mean over bars."""
+    most_weight_frac: float
+    sharpe_annual: float
+    """Of its own account, whatever the master gave it; 0 where nothing moves."""
+    total_return_frac: float
+    pnl_ccy: float
+    """What the portfolio's trades in the symbol earned, those still open at the last close."""
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """What a master did with capital."""
+
+    traded_by: str
+    """Who trades the sleeves, in words."""
+    rows: tuple[SleeveRow, ...]
+    """In order of the symbols."""
+    least_cash_frac: float
+    """Capital without a sleeve at the closes of the test part, of the value: the least of all
+    bars."""
+    mean_cash_frac: float
+    most_cash_frac: float
+    moved_per_bar_frac: float
+    """Capital asked to move from one bar to the next, of the value, mean over bars."""
+    fixed: str
+    """The fixed allocation that it is compared with."""
+    over_fixed_annual_frac: float
+    """Return a year less that of the fixed allocation of the same sleeves."""
