@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tradingbot.domain.errors import StorageError, UserError
-from tradingbot.domain.symbol import PORTFOLIO
 from tradingbot.runs import RunDirectory, comparison, config_differences, list_runs
 from tradingbot.runs.directory import RECORD_FILE, STATUS_FILE
 from tradingbot.runs.loading import checkpoint_folders, load_checkpoint, update_of
@@ -136,11 +135,6 @@ def result_of(run: RunDirectory) -> TrainResult | None:
     return read_result(run.path) if (run.path / RESULT_FILE).is_file() else None
 
 
-def can_be_evaluated(run: RunDirectory) -> bool:
-    """Tell whether a run trades one account per symbol, as an evaluation asks."""
-    return PORTFOLIO not in run.record.data.agents
-
-
 def describe_environment_of(run: RunDirectory, result: TrainResult | None) -> str:
     """Say what a run was trained in; of a goal also whether it was met."""
     environment = run.record.config.get("environment", {})
@@ -155,8 +149,6 @@ def verdict_of(run: RunDirectory, workspace: Path) -> str:
         judge_run,
     )
 
-    if not can_be_evaluated(run):
-        return "none: a portfolio is not evaluated, its own figures are those of its result"
     if not (run.path / EVALUATION_FOLDER / DOSSIER_FILE).is_file():
         return NOT_EVALUATED
     try:

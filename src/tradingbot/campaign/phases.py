@@ -11,11 +11,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tradingbot.campaign.data_phase import PreparedData, prepare_data, require_symbols
-from tradingbot.campaign.master_phase import NO_MASTER, master_config, master_figures
+from tradingbot.campaign.master_phase import NO_MASTER, master_config
 from tradingbot.campaign.request import PROTOTYPE_AGENTS, CampaignRequest, campaign_config
 from tradingbot.campaign.training_phase import PhaseTools, evaluate_phase, train_run
 from tradingbot.data.universes import load_universe
 from tradingbot.domain.errors import UserError
+from tradingbot.domain.symbol import PORTFOLIO
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.gates.measurement import Finding
 from tradingbot.evaluation.gates.result import Memo
@@ -26,6 +27,7 @@ from tradingbot.training.config import TrainConfig
 from tradingbot.training.config_files import override_config
 from tradingbot.training.data import open_data
 from tradingbot.training.early_refusals import refuse_early
+from tradingbot.training.result_file import TrainResult
 from tradingbot.training.setup import build_training_setup
 
 GATES_OF: Mapping[str, tuple[str, ...]] = {
@@ -68,6 +70,7 @@ class CampaignWalk:
     best: Path | None = None
     """Preset that tuning found."""
     full: PhaseFinding | None = None
+    master: PhaseFinding | None = None
 
     @property
     def symbols(self) -> tuple[str, ...]:
@@ -179,18 +182,16 @@ def walk_master(walk: CampaignWalk) -> PhaseFinding:
         refuse_early(config, walk.tools.workspace)
     except UserError as e:
         return PhaseFinding(f"a master over the agents cannot be trained: {e}", left_out=True)
-    name = request.run_name("master")
-    result = train_run(name, config, walk.tools)
-    words = f"{result.decision}; sleeves are the agents of {request.run_name('full')}"
-    return PhaseFinding(words, name, figures=master_figures(result))
+    walk.master = _train_and_judge(walk, "master", config, request.evaluation)
+    return walk.master
 
 
 def walk_final(walk: CampaignWalk) -> PhaseFinding:
-    """Read the verdict from the dossier of all symbols."""
-    full = walk.full
-    assert full is not None  # the phase before
-    verdict = "" if full.memo is None else f"{full.memo.verdict}: {full.memo.headline}"
-    return replace(full, words=verdict, run="")
+    """Read the verdict: that of the portfolio where there is a master, else that of the agents."""
+    judged, of = (walk.master, "portfolio") if walk.master is not None else (walk.full, "agents")
+    assert judged is not None  # the phase before
+    verdict = "" if judged.memo is None else f"{judged.memo.verdict}: {judged.memo.headline}"
+    return replace(judged, words=f"{verdict} Judged: the {of} of run {judged.run}.", run="")
 
 
 PHASES: Mapping[str, Phase] = {
@@ -215,9 +216,12 @@ def _train_and_judge(
     settings = load_evaluate_config(evaluation, options)
     command = f"tradingbot evaluate {name} --preset {evaluation}"
     found = evaluate_phase(name, settings, request.gates, command, tools)
-    trading = len(result.trading_agents)
-    words = (
-        f"{trading} of {len(result.parts[-1].agents)} agents trade; "
-        f"{found.memo.verdict}: {found.memo.headline}"
-    )
+    words = f"{_who_trades(result)}; {found.memo.verdict}: {found.memo.headline}"
     return PhaseFinding(words, name, dossier=found.dossier, memo=found.memo)
+
+
+def _who_trades(result: TrainResult) -> str:
+    trading, agents = len(result.trading_agents), result.parts[-1].agents
+    if [row.agent for row in agents] == [PORTFOLIO]:
+        return "the master divides capital" if trading else "the master stays in cash"
+    return f"{trading} of {len(agents)} agents trade"

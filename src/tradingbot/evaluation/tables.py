@@ -25,7 +25,10 @@ from tradingbot.evaluation.statistics.interval import Interval
 
 Row = dict[str, Any]
 TABLES_FOLDER = "tables"
-_WITH_ROWS = ("regimes", "stress", "sensitivity", "seeds", "ablation", "rewards", "placebos")
+_WITH_ROWS = (
+    *("regimes", "stress", "sensitivity", "seeds", "ablation", "rewards", "placebos"),
+    "allocation",
+)
 """Analyses whose rows are a table."""
 _FORMULA_BEGINS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 _FIGURES = re.compile(r"[-+]?[0-9.,;%\s\[\]–…-]*")

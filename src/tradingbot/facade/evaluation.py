@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tradingbot.evaluation.pipeline.config import load_evaluate_config
 from tradingbot.evaluation.pipeline.session import Evaluation, EvaluationRequest, evaluate_run
-from tradingbot.facade.policy import load_policy
+from tradingbot.facade.policy import locate_run
 from tradingbot.facade.training import Run
 
 
@@ -38,11 +38,11 @@ def evaluate(
     Raises:
         UserError: If the run cannot be evaluated.
     """
-    found = load_policy(run, workspace=workspace)
+    found, folder = locate_run(run, workspace)
     request = EvaluationRequest(
-        run=str(found.run.path),
+        run=str(found.path),
         config=load_evaluate_config(preset, dict(settings or {})),
         gates=gates,
-        command=f"tradingbot evaluate {found.run.id} --preset {preset}",
+        command=f"tradingbot evaluate {found.id} --preset {preset}",
     )
-    return evaluate_run(request, found.workspace, jobs=jobs)
+    return evaluate_run(request, folder, jobs=jobs)

@@ -138,6 +138,24 @@ class _Acting:
         )
 
 
+def locate_run(
+    run: Run | str | Path, workspace: str | Path | None = None
+) -> tuple[RunDirectory, Path]:
+    """Return a run and the workspace that it is in; arguments are those of `load_policy`.
+
+    Raises:
+        ConfigError: If there is no such run.
+        StorageError: If it is damaged.
+    """
+    if isinstance(run, Run):
+        return run.directory, run.workspace
+    path = Path(run)
+    inferred = path.resolve().parents[1] if path.is_dir() else open_workspace(workspace)
+    folder = open_workspace(workspace) if workspace is not None else inferred
+    reference = str(path.resolve() if path.is_dir() else run)
+    return find_run(folder / RUNS_FOLDER, reference), folder
+
+
 def load_policy(run: Run | str | Path, *, workspace: str | Path | None = None) -> LoadedPolicy:
     """Open what a finished run does.
 
@@ -149,13 +167,7 @@ def load_policy(run: Run | str | Path, *, workspace: str | Path | None = None) -
         ConfigError: If there is no such run, or it needs a plugin that is not loaded.
         StorageError: If it is damaged.
     """
-    if isinstance(run, Run):
-        found, folder = run.directory, run.workspace
-    else:
-        path = Path(run)
-        inferred = path.resolve().parents[1] if path.is_dir() else open_workspace(workspace)
-        folder = open_workspace(workspace) if workspace is not None else inferred
-        found = find_run(folder / RUNS_FOLDER, str(path.resolve() if path.is_dir() else run))
+    found, folder = locate_run(run, workspace)
     require_single_accounts(found)
     config = config_of_mapping(found.record.config)
     require_plugins(config)

@@ -10,7 +10,6 @@ import pytest
 
 from fixtures.tiny_campaign import tiny_campaign
 from tradingbot.campaign import phases
-from tradingbot.campaign.master_phase import master_figures
 from tradingbot.campaign.phases import (
     GATES_OF,
     PHASES,
@@ -24,10 +23,8 @@ from tradingbot.campaign.status import PhaseRecord, read_status
 from tradingbot.campaign.training_phase import PhaseTools
 from tradingbot.domain.errors import ConfigError, InterruptionError
 from tradingbot.evaluation.gates.gates_file import load_gates
-from tradingbot.evaluation.performance.record import AGENTS
 from tradingbot.runs.ledger import Ledger
 from tradingbot.training.config import TrainConfig
-from tradingbot.training.result_file import read_result
 
 
 @pytest.fixture(scope="module")
@@ -190,20 +187,6 @@ def test_full_phase_trains_with_what_tuning_found(
 
     assert trained[0] == tiny_campaign().config
     assert trained[1].guards.patience == 9 != trained[0].guards.patience
-
-
-def test_figures_of_a_master_are_those_of_its_training(workspace: Path) -> None:
-    result = read_result(workspace / "runs" / "tiny-full")
-    agents = result.parts[-1].policy(AGENTS)
-
-    figures = master_figures(result)
-
-    assert agents is not None
-    assert figures["master_sharpe_annual"] == agents.sharpe_annual
-    assert figures["master_drawdown_frac"] == agents.max_drawdown_frac
-    for name in ("master_most_cash_frac", "master_least_cash_frac"):
-        assert "not measured yet" in str(figures[name])
-        assert "backtest" not in str(figures[name])
 
 
 def _data(workspace: Path) -> str:

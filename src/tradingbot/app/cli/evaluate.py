@@ -136,9 +136,8 @@ def _refuse_early(invocation: Invocation, run: str, gates: str, analyses: tuple[
     """Refuse a run, analysis or file of gates that is not there or cannot be read."""
     from tradingbot.evaluation.gates.gates_file import load_gates
     from tradingbot.evaluation.pipeline.analysis_names import require_analyses
-    from tradingbot.runs.finding import require_single_accounts
 
-    require_single_accounts(look_up_run(invocation, run))
+    look_up_run(invocation, run)
     require_analyses(analyses, where="--analyses")
     load_gates(gates)
 

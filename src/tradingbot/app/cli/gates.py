@@ -89,10 +89,7 @@ def judge_gates(  # noqa: PLR0913 - one option for each thing to show or judge b
         raise ConfigError(
             "a run must be given", was="none", remedy="List them with: tradingbot runs list"
         )
-    from tradingbot.runs.finding import require_single_accounts
-
     run = look_up_run(invocation_of(context), reference)
-    require_single_accounts(run)
     # Torch takes seconds to import: what can be refused without it is refused by now.
     read_benches(bench or ())
     from tradingbot.evaluation.pipeline.stored_dossier import judge_run

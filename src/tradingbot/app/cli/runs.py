@@ -96,7 +96,7 @@ def show_run(context: typer.Context, reference: RunArgument, as_json: JsonOption
     _print_checkpoints(checkpoints)
     for finding in run.status().verdicts:
         print_text(f"flight recorder: {finding}")
-    if verdict == runs_view.NOT_EVALUATED and result and runs_view.can_be_evaluated(run):
+    if verdict == runs_view.NOT_EVALUATED and result:
         invocation.print_hint(f"evaluate it with: tradingbot evaluate {run.id}")
 
 

@@ -33,6 +33,17 @@ from tradingbot.training.sleeve_agents import open_sleeve_agents
 from tradingbot.training.sleeve_book import book_through, portfolio_terms
 
 FloatArray = NDArray[np.float64]
+_ONE_ACCOUNT = "not for portfolios: it reads inputs and actions of accounts of one symbol each"
+_NOT_FOR_PORTFOLIOS = {
+    "policy": f"{_ONE_ACCOUNT}; weights are in the section on allocation",
+    "rewards": f"{_ONE_ACCOUNT}; a master is rewarded with log growth less risk",
+    "ablation": "not for portfolios: its variants change what agents of single symbols learn with",
+}
+"""Analyses that have no meaning for a master, and why."""
+_SEEN_WINDOWS = (
+    "not for portfolios of trained agents: those learned from bars of the earlier windows, and "
+    "only the master would be trained again"
+)
 
 
 class ChainPolicy:
@@ -115,6 +126,12 @@ class PortfolioRun(EvaluatedRun):
         """Who trades the sleeves, in words."""
         record = self.chain.record
         return f"the agents of run {record.run}" if record.run else f"the rule {record.rule}"
+
+    @property
+    def not_measured(self) -> dict[str, str]:
+        """Analysis → why it is not made of this run."""
+        seen = {"walk_forward": _SEEN_WINDOWS} if self.chain.record.run else {}
+        return {**_NOT_FOR_PORTFOLIOS, **seen}
 
     def sleeve_returns(self, played: Backtest) -> FloatArray:
         """Return what each sleeve's own account earned over the bars of a backtest, (S, N)."""

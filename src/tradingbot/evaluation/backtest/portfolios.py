@@ -211,7 +211,7 @@ def filled_orders(
         opened * made.paid_frac,
         task.terms.costs.commission_frac * made.paid_frac * notional.abs(),
         (made.paid_frac - 1.0).abs() * notional.abs(),
-        made.denial != int(Denial.NONE),
+        (made.denial != int(Denial.NONE)) & ((held != 0.0) | (bars.target_frac != 0.0)),
     )
     return FilledOrders._make(each.numpy(force=True) for each in found)
 

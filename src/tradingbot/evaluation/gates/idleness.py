@@ -6,7 +6,7 @@ from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.gates.result import GateResult
 
 _OF_TRADING = {
-    *("performance", "league", "regimes", "stress", "sensitivity"),
+    *("performance", "league", "regimes", "stress", "sensitivity", "allocation"),
     *("policy", "health", "statistics", "placebos", "leak-check"),
 }
 """Sections whose figures are those of cash where no agent trades."""

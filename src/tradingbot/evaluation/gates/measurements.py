@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
+from tradingbot.evaluation.dossier.allocation import SleeveRow
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.dossier.robustness import Sensitivity
+from tradingbot.evaluation.gates.master_measurements import MASTER_MEASUREMENTS
 from tradingbot.evaluation.gates.measurement import Finding, Measurement
 from tradingbot.evaluation.gates.pending import PENDING
 from tradingbot.evaluation.gates.training_measurements import TRAINING_MEASUREMENTS
@@ -34,9 +36,18 @@ def _count(dossier: Dossier, does: Callable[[AgentPerformance], bool]) -> int:
     return sum(map(does, dossier.test.agents))
 
 
+def _single(dossier: Dossier) -> tuple[AgentPerformance | SleeveRow, ...]:
+    """Return the agents of single symbols: under a master, those of its sleeves."""
+    return dossier.test.agents if dossier.allocation is None else dossier.allocation.rows
+
+
+def _above(dossier: Dossier, sharpe: float) -> int:
+    return sum(row.sharpe_annual > sharpe for row in _single(dossier))
+
+
 def _above_a_fifth(dossier: Dossier) -> Finding:
-    count = len(dossier.test.agents)
-    return _count(dossier, lambda row: row.sharpe_annual > 0.2) / count if count else "no agent"
+    count = len(_single(dossier))
+    return _above(dossier, 0.2) / count if count else "no agent"
 
 
 def _win_rate(dossier: Dossier) -> Finding:
@@ -241,11 +252,9 @@ MEASUREMENTS: Mapping[str, Measurement] = {
     "unhealthy": Measurement("0 or 1", "health", lambda d: not d.health.is_healthy),
     "trading_agents": Measurement("agents", "league", lambda d: _count(d, lambda row: row.trades)),
     "agents_sharpe_above_0.2_frac": Measurement("fraction", "league", _above_a_fifth),
-    "agents_sharpe_above_0.3": Measurement(
-        "agents", "league", lambda d: _count(d, lambda row: row.sharpe_annual > 0.3)
-    ),
+    "agents_sharpe_above_0.3": Measurement("agents", "league", lambda d: _above(d, 0.3)),
     "agents_losing_half": Measurement(
-        "agents", "league", lambda d: _count(d, lambda row: row.total_return_frac < -0.5)
+        "agents", "league", lambda d: sum(row.total_return_frac < -0.5 for row in _single(d))
     ),
     "agents_beating_supervised": Measurement("agents", "league", _beat_supervised),
     "agents_beating_supervised_figures": Measurement(
@@ -277,6 +286,7 @@ MEASUREMENTS: Mapping[str, Measurement] = {
     "backtest_length_frac": Measurement("× minimum", "statistics", _backtest_length),
     "suspicious_findings": Measurement("findings", "leak-check", _leak),
     "placebos_with_edge": Measurement("placebos", "placebos", _placebos),
+    **MASTER_MEASUREMENTS,
     **TRAINING_MEASUREMENTS,
 }
 """Name → where it comes from. To add one: write its function, name it here."""

@@ -14,18 +14,9 @@ _NO_DRILL = (
     "make controls notes when the test of each control passed; no record reaches the gates yet"
 )
 _NO_RECORD = "make coverage prints it; no record of it reaches the gates yet"
-_NO_MASTER = (
-    "a master trains over rules (environment.kind: portfolio) and cannot be evaluated yet; a "
-    "dossier of one would measure it"
-)
 _PENDING = {
     "breakers_untested": ("breakers", _NO_DRILL),
     "critical_coverage_frac": ("fraction", _NO_RECORD),
-    "master_over_fixed_frac": ("per year", _NO_MASTER),
-    "master_sharpe_annual": ("per year", _NO_MASTER),
-    "master_drawdown_frac": ("fraction", _NO_MASTER),
-    "master_least_cash_frac": ("fraction", _NO_MASTER),
-    "master_most_cash_frac": ("fraction", _NO_MASTER),
 }
 
 

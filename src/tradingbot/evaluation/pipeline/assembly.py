@@ -141,6 +141,8 @@ def caveats_of(subject: EvaluatedRun, config: EvaluateConfig) -> tuple[str, ...]
         found.append(f"Agents were {told}.")
     if subject.data.caveat:
         found.append(subject.data.caveat)
+    refused = subject.not_measured if isinstance(subject, PortfolioRun) else {}
+    asked = {name for name in config.analyses if name not in refused}
     shares = {
         "walk-forward": config.walk_forward.steps_share_frac,
         "seeds": config.seeds.steps_share_frac,
@@ -149,7 +151,7 @@ def caveats_of(subject: EvaluatedRun, config: EvaluateConfig) -> tuple[str, ...]
     short = [
         f"{name} {share:.0%}"
         for name, share in shares.items()
-        if share < 1.0 and name.replace("-", "_") in config.analyses
+        if share < 1.0 and name.replace("-", "_") in asked
     ]
     if short:
         found.append(f"Trainings were shorter than the run's own: {', '.join(short)} of its steps.")

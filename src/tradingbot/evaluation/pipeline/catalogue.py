@@ -25,6 +25,7 @@ from tradingbot.evaluation.analyses.performance import (
 )
 from tradingbot.evaluation.analyses.placebos.analysis import measure_placebos
 from tradingbot.evaluation.analyses.policy_analysis.analysis import measure_policy_analysis
+from tradingbot.evaluation.analyses.portfolio_run import PortfolioRun
 from tradingbot.evaluation.analyses.regimes import measure_regimes, regime_labels
 from tradingbot.evaluation.analyses.retraining.spec import RetrainingSpec
 from tradingbot.evaluation.analyses.retraining.training import retraining_analysis
@@ -54,6 +55,10 @@ _FROM_RUN: tuple[tuple[str, type[Any], Callable[..., Any], float], ...] = (
     ("placebos", Placebos, measure_placebos, 3.0),
 )
 """Name, record, function and weight of the analyses that are made from the run alone."""
+_RECORDS: dict[str, type[Any]] = {name: record for name, record, _, _ in _FROM_RUN} | {
+    "walk_forward": WalkForward,
+    "ablation": Ablation,
+}
 
 
 def lay_out_analyses(subject: EvaluatedRun, config: EvaluateConfig) -> tuple[Analysis, ...]:
@@ -63,7 +68,11 @@ def lay_out_analyses(subject: EvaluatedRun, config: EvaluateConfig) -> tuple[Ana
         ConfigError: If a setting does not fit the run.
     """
     layout = _Layout(subject, config)
-    retrained = [each() for name, each in layout.retrained.items() if name in config.analyses]
+    retrained = [
+        layout.refused(name) or each()
+        for name, each in layout.retrained.items()
+        if name in config.analyses
+    ]
     performance, *required = layout.required()
     return (performance, *layout.trainings.values(), *required, *layout.from_run(), *retrained)
 
@@ -94,9 +103,22 @@ class _Layout:
         """Yield the analyses that are made from the run alone."""
         checks = {"regimes": partial(regime_labels, self.subject, self.config.regimes)}
         for name, record, measure, weight in _FROM_RUN:
-            if name in self.config.analyses:
-                alone = partial(_measure_alone, measure)
-                yield self._analysis(name, record, alone, check=checks.get(name), weight=weight)
+            if name not in self.config.analyses:
+                continue
+            alone = partial(_measure_alone, measure)
+            yield self.refused(name) or self._analysis(
+                name, record, alone, check=checks.get(name), weight=weight
+            )
+
+    def refused(self, name: str) -> Analysis | None:
+        """Return an analysis that is left out because the run is a portfolio; None if it is not."""
+        if not isinstance(self.subject, PortfolioRun):
+            return None
+        reason = self.subject.not_measured.get(name)
+        if reason is None:
+            return None
+        refusal = partial(_raise, CannotMeasureError(reason))
+        return Analysis(name, _RECORDS[name], None, refusal, check=refusal)
 
     @property
     def retrained(self) -> dict[str, Callable[[], Analysis]]:

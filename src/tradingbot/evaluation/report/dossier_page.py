@@ -23,6 +23,7 @@ from tradingbot.evaluation.report.numbers import (
 )
 from tradingbot.evaluation.report.page import Notice, Page, PointList, render_page
 from tradingbot.evaluation.report.sections import robustness, training
+from tradingbot.evaluation.report.sections.allocation import allocation_section
 from tradingbot.evaluation.report.sections.behaviour import behaviour_section
 from tradingbot.evaluation.report.sections.costs import costs_section
 from tradingbot.evaluation.report.sections.ensemble import ensemble_section
@@ -72,7 +73,10 @@ def render_dossier(dossier: Dossier, memo: Memo) -> str:
     """
     is_idle = no_agent_trades(dossier)
     portfolio, *others = (build(dossier) for build in _EVIDENCE)
-    evidence = [portfolio, *_tear_sheet(dossier), *others]
+    divided = (
+        [] if dossier.allocation is None else [allocation_section(dossier, dossier.allocation)]
+    )
+    evidence = [portfolio, *divided, *_tear_sheet(dossier), *others]
     header, origin = dossier.header, origin_section(dossier)
     titles = {section.id: section.title for section in (*evidence, origin)}
     gates = gates_section(memo, titles, is_idle=is_idle)

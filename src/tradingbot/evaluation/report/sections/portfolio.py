@@ -121,8 +121,11 @@ def _worth_chart(part: PartPerformance, dossier: Dossier) -> Chart:
     lines = [_line(row, part, row.equity) for row in part.policies]
     draw = partial(time_chart, part.days, lines, axis)
     wide, narrow = draw(width=FULL_PX, height=330), draw(width=NARROW_PX, height=280)
+    accounts = "Equal per-symbol accounts, never rebalanced"
+    if dossier.allocation is not None:
+        accounts = "Agents: one account of all symbols, divided by its master; others pooled"
     caption = (
-        f"Equal per-symbol accounts, never rebalanced; {period(part)}, after costs "
+        f"{accounts}; {period(part)}, after costs "
         f"({dossier.header.costs}). Grey lines without a name are other baselines: rest the "
         f"pointer on a day to read all."
     )

@@ -1,0 +1,77 @@
+"""A campaign with a master: it is evaluated, its gates are measured, and the verdict is its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fixtures.tiny_campaign import tiny_campaign
+from tradingbot.campaign.session import WalkedCampaign, walk_campaign
+from tradingbot.evaluation.pipeline.stored_dossier import read_dossier
+
+MASTER = """
+extends: master
+learner:
+  direct:
+    actor: {hidden: [8], pooling: pooled}
+task:
+  rules:
+    episode: {episode_bars: 8, window_bars: 1}
+budget:
+  steps_per_agent: 96
+  n_envs: 2
+validation:
+  every_updates: 4
+  save_every_updates: 3
+  shrink: false
+guards:
+  probe_every: 0
+tracking:
+  mlflow: "off"
+  tensorboard: "off"
+"""
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("campaign")
+
+
+@pytest.fixture(scope="module")
+def walked(workspace: Path) -> WalkedCampaign:
+    preset = workspace / "tiny_master.yaml"
+    preset.write_text(MASTER)
+    return walk_campaign(tiny_campaign(master=str(preset)), workspace, go_on=True)
+
+
+def test_gates_of_the_master_and_of_the_end_are_measured_on_the_portfolio(
+    walked: WalkedCampaign, workspace: Path
+) -> None:
+    status, run = walked.status, workspace / "runs" / "tiny-master"
+    master, final = status.phase("master"), status.phase("final")
+
+    assert status.state == "finished"
+    assert (master.run, final.run) == ("tiny-master", "")
+    assert [gate.gate for gate in master.gates] == [
+        *("master/over_fixed", "master/sharpe", "master/drawdown"),
+        *("master/not_all_in", "master/not_all_cash"),
+    ]
+    assert {gate.outcome for gate in master.gates} <= {"pass", "fail"}
+    dossier = read_dossier(run)
+    assert dossier.allocation is not None
+    measured = {gate.metric: gate.measured for gate in (*master.gates, *final.gates)}
+    assert measured["master_most_cash_frac"] == dossier.allocation.most_cash_frac
+    assert measured["sharpe_annual"] == dossier.test.policies[0].sharpe_annual.estimate
+    assert [row.agent for row in dossier.test.agents] == ["portfolio"]
+    required = [gate for gate in final.gates if gate.is_required]
+    assert required
+    assert all(gate.outcome in ("pass", "fail") for gate in required)
+    assert "the portfolio of run tiny-master" in final.words
+
+
+def test_verdict_is_that_of_the_portfolio(walked: WalkedCampaign) -> None:
+    status = walked.status
+    assert status.verdict in ("GO", "CONDITIONAL", "NO-GO")
+    assert status.phase("final").words.startswith(f"{status.verdict}: {status.headline}")
+    assert "tiny-master" in walked.page.read_text()
