@@ -14,7 +14,10 @@ from tradingbot.app.cli.application import run as run_command
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import ConfigError
 from tradingbot.evaluation.allocation.rules import ALLOCATION_RULES
+from tradingbot.evaluation.analyses.counterfactual_data import CounterfactualData
 from tradingbot.evaluation.analyses.evaluated_run import open_evaluated_run
+from tradingbot.evaluation.analyses.placebos.analysis import play_placebos
+from tradingbot.evaluation.analyses.placebos.bars import flip_bars, reverse_bars
 from tradingbot.evaluation.analyses.portfolio_run import PortfolioRun
 from tradingbot.evaluation.backtest import Backtest, PolicyUnderTest, backtest
 from tradingbot.evaluation.backtest.look_ahead import with_other_future
@@ -108,6 +111,17 @@ def test_policy_of_single_accounts_is_pooled_and_the_chain_is_none(subject: Port
         backtest(subject.data.world, subject.env, subject.policy, name="chain", bars_per_year=1.0)
     (chain,) = subject.backtest_all([PolicyUnderTest("it", subject.policy)], "test")
     assert chain.policy == "it"
+
+
+def test_placebos_are_markets_of_their_own(subject: PortfolioRun, played: Backtest) -> None:
+    part = subject.bars("test")
+    changes = [reverse_bars, flip_bars]
+    made = play_placebos(subject, CounterfactualData(subject), part, changes)
+    reversed_, flipped = (each for draws in made for each in draws)
+
+    assert reversed_.shape == flipped.shape == played.portfolio_returns.shape
+    assert not np.array_equal(reversed_, flipped)
+    assert not np.array_equal(reversed_, played.portfolio_returns)
 
 
 def test_names_of_allocation_rules_are_told_without_torch() -> None:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from fixtures.example_dossier import bare_dossier, example_dossier
+from fixtures.example_dossier import bare_dossier, example_dossier, portfolio_dossier
 from tradingbot.domain.errors import ConfigError
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.gates.gate import Comparison, Gate, JudgedBy
@@ -26,7 +26,7 @@ def judged(one: Gate, **benches: float) -> GateResult:
 
 
 def test_every_metric_reads_a_full_dossier() -> None:
-    dossier = example_dossier()
+    dossier = portfolio_dossier()
     for name, measurement in MEASUREMENTS.items():
         found = measurement.read(dossier)
         assert found.value is not None, name

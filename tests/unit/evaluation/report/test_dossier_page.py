@@ -18,6 +18,7 @@ from fixtures.example_dossier import (
     example_dossier,
     example_memo,
     large_dossier,
+    portfolio_dossier,
     strange_dossier,
 )
 from tradingbot.domain.errors import MissingExtraError
@@ -282,7 +283,11 @@ def test_gates_show_target_measured_interval_evidence_and_outcome(full: str) -> 
 
 
 def test_evidence_of_every_measurement_is_a_section_of_the_page() -> None:
-    assert {found.evidence for found in MEASUREMENTS.values()} <= set(ORDER)
+    page = render_dossier(portfolio_dossier(), example_memo("GO"))
+    sections = re.findall(r'<(?:section|header) id="([a-z-]+)"', page)
+    assert {found.evidence for found in MEASUREMENTS.values()} <= set(sections)
+    assert {*sections} == {*ORDER, "allocation"}
+    assert "Cash was between" in section(page, "allocation")
 
 
 def test_page_gives_command_and_hashes(full: str) -> None:
