@@ -153,9 +153,14 @@ def open_evaluated_run(reference: str, workspace: Path) -> EvaluatedRun:
         )
     env, per_year = env_config(config), data.bars_per_year
     if config.environment.kind == "portfolio":
-        from tradingbot.evaluation.analyses.portfolio_run import ChainPolicy, PortfolioRun
+        from tradingbot.evaluation.analyses.portfolio_run import (
+            ChainPolicy,
+            PortfolioRun,
+            traded_by_chain,
+        )
 
         chain = load_chain(run)
+        data = traded_by_chain(chain, data, workspace)
         return PortfolioRun(run, config, data, env, ChainPolicy(), per_year, workspace, chain=chain)
     policy = open_policy(run, data, workspace=workspace)
     return EvaluatedRun(run, config, data, env, policy, per_year, workspace)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -19,6 +20,7 @@ from tradingbot.data.sources.source import Progress, ignore_progress
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import ConfigError
 from tradingbot.envs.config import EnvConfig
+from tradingbot.envs.population.layout import market_table
 from tradingbot.envs.portfolio.task import PortfolioTask
 from tradingbot.evaluation.allocation.schedule import backtest_allocations
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun, Part
@@ -148,7 +150,8 @@ class PortfolioRun(EvaluatedRun):
         identity = data.identity.model_copy(update={"agents": data.world.symbols})
         sleeves = self.config.environment.portfolio.sleeves
         agents = open_sleeve_agents(sleeves, data.world, identity, self.workspace, keeps=False)
-        return replace(self, data=replace(data, sleeve_agents=agents), _tasks={})
+        opened = traded_by_chain(self.chain, replace(data, sleeve_agents=agents))
+        return replace(self, data=opened, _tasks={})
 
     def _play(
         self, under_test: PolicyUnderTest, bars: IndexRange, env: EnvConfig | None
@@ -167,3 +170,19 @@ class PortfolioRun(EvaluatedRun):
                 delay_bars=under_test.delay_bars,
             )
         return replace(played, time_zone=self.data.time_zone)
+
+
+def traded_by_chain(
+    chain: StoredChain, data: TrainingData, workspace: Path | None = None
+) -> TrainingData:
+    """Return data whose sleeves are traded by a chain's agents, as they learned with its master.
+
+    Args:
+        chain: With agents, or a rule that the configuration names.
+        data: With the agents as their own run left them.
+        workspace: Embeddings are kept there; nowhere by default.
+    """
+    if chain.agents is None or data.sleeve_agents is None:
+        return data
+    policy = chain.agents.on_table(market_table(data.world), workspace=workspace)
+    return replace(data, sleeve_agents=replace(data.sleeve_agents, policy=policy))

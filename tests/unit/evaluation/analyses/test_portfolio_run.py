@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fixtures.tiny_portfolio import begin_agents, begin_master
+from fixtures.tiny_portfolio import JOINT, begin_agents, begin_master
 from tradingbot.app.cli.application import run as run_command
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import ConfigError
@@ -33,6 +33,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("workspace")
     begin_agents(folder)
     begin_master(folder)
+    begin_master(folder, "joint", **JOINT)
     return folder
 
 
@@ -48,17 +49,17 @@ def played(subject: PortfolioRun) -> Backtest:
     return subject.backtest("test")
 
 
-def test_backtest_is_what_training_says_of_the_same_bars(
-    subject: PortfolioRun, played: Backtest
-) -> None:
+@pytest.mark.parametrize("name", ["master", "joint"])
+def test_backtest_is_what_training_says_of_the_same_bars(workspace: Path, name: str) -> None:
+    subject = open_evaluated_run(name, workspace)
     for part in ("validation", "test"):
         own = read_result(subject.run.path).part(part)
         row = own.policy(AGENTS)
         assert row is not None
-        found = subject.backtest(part)  # type: ignore[arg-type]
+        found = subject.backtest(part)
         assert row.equity == tuple(found.portfolio[day_ends(found)].tolist())
         assert row.n_trades == int((~found.trades.is_open).sum()) > 0
-    assert played.exposure.day.any()
+        assert found.exposure.day.any()
 
 
 def test_value_is_what_all_trades_earned(played: Backtest) -> None:
