@@ -210,7 +210,7 @@ def test_goals_are_reached_more_often_with_hindsight_than_without() -> None:
 
     def success(hindsight: HindsightConfig) -> float:
         made = learner(replace(config, hindsight=hindsight), CompassTask(3, 4, 1))
-        while made.steps < 6_000:
+        while made.steps < 3_000:
             made.update()
         task = CompassTask(3, 256, 1_001)
         state, seen = task.begin()
