@@ -19,7 +19,7 @@ from tradingbot.networks.actor_layout import Squash
 from tradingbot.networks.encoders.catalogue import ENCODER_PRESETS
 from tradingbot.networks.encoders.encoder import EncoderConfig
 from tradingbot.runs.policy import load_policy
-from tradingbot.serving.export.parity import measure_parity
+from tradingbot.serving.export.parity import measure_gaps, record_parity
 from tradingbot.serving.export.run_export import export_run
 from tradingbot.serving.served_model import ServedModel
 from tradingbot.serving.table_policy import ServedPolicy
@@ -101,7 +101,8 @@ def test_ten_thousand_real_and_hostile_inputs_agree(tmp_path: Path, encoder: str
     model = ServedModel.open(export_run(run, tmp_path / "x.zip", n_hostile=50).path)
     rows = market_table(world)[:, -1_000:].contiguous()
 
-    parity = measure_parity(load_policy(run), model, rows, n_hostile=10_000)
+    gaps = measure_gaps(load_policy(run), model, rows, n_hostile=10_000)
+    parity = record_parity(*gaps, where=run.id)
 
     assert min(parity.n_real, parity.n_hostile) >= 10_000
     assert parity.largest_difference <= 1e-5

@@ -26,7 +26,8 @@ from tradingbot.runs.policy import LivePolicy, StoredPolicy, load_policy
 from tradingbot.serving.bundle import Bundle, BundleVerdict
 from tradingbot.serving.export.run_export import build_graphs
 from tradingbot.serving.golden import TOLERANCE, largest_difference
-from tradingbot.serving.served_model import ServedModel, ServedStream
+from tradingbot.serving.served_model import ServedModel
+from tradingbot.serving.served_stream import ServedStream
 from tradingbot_benchmarks.record import BenchRecord, against
 from tradingbot_benchmarks.serving.bar import measure_bar
 from tradingbot_benchmarks.serving.drawn_run import DrawnModel, draw_bars, draw_run

@@ -59,6 +59,8 @@ class DrawnModel:
     n_features: int | None = None
     """How many technical features, and one regime; None: the default set of both."""
     seed: int = 0
+    config: dict[str, Any] = field(default_factory=dict)
+    """Of the run."""
     more: dict[str, Any] = field(default_factory=dict)
     """Fields of the record of acting."""
 
@@ -72,7 +74,7 @@ def draw_run(root: Path, name: str, model: DrawnModel) -> RunDirectory:
     width, encoder = len(ids), None
     if model.encoder is not None:
         built = build_encoder(model.encoder, len(ids), generator)
-        _stir(built, generator)
+        stir(built, generator)
         weights |= {f"encoder.{each}": value for each, value in built.state_dict().items()}
         width = built.width
         encoder = acting.EncoderRecord(
@@ -87,7 +89,7 @@ def draw_run(root: Path, name: str, model: DrawnModel) -> RunDirectory:
     actor = StackedHead(
         len(model.symbols), width + len(private), model.n_outputs, model.head, generator
     )
-    _stir(actor, generator)
+    stir(actor, generator)
     weights |= {f"actor.{each}": value for each, value in actor.state_dict().items()}
     described = _describe(model, specs, ids, private).model_copy(
         update={"encoder": encoder, **model.more}
@@ -99,7 +101,7 @@ def draw_run(root: Path, name: str, model: DrawnModel) -> RunDirectory:
         feature_ids=ids,
         agents=model.symbols,
     )
-    plan = RunPlan("drawn", {}, data, code_sha256="c" * 64, seed=7, periods=PERIODS)
+    plan = RunPlan("drawn", model.config, data, code_sha256="c" * 64, seed=7, periods=PERIODS)
     run = RunDirectory.create(root, plan, created_at=AT, name=name)
     with run.hold():
         save_checkpoint(run, "selected", 4, CheckpointContent(agent=weights, acting=described))
@@ -171,7 +173,7 @@ def _fit_scalers(model: DrawnModel, names: list[str]) -> tuple[ScalerRecord, ...
     return tuple(scalers)
 
 
-def _stir(module: torch.nn.Module, generator: torch.Generator) -> None:
+def stir(module: torch.nn.Module, generator: torch.Generator) -> None:
     """Give every parameter some noise: biases and gains begin as zeros and ones."""
     with torch.no_grad():
         for parameter in module.parameters():

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 from tradingbot.data.atomic import atomic_file, storage_errors
 from tradingbot.domain.errors import ConfigError, UserError
+from tradingbot.plugins.reference import RUN_PREFIX
 from tradingbot.runs import RunDirectory
-from tradingbot.runs.finding import require_single_accounts
+from tradingbot.runs.finding import is_portfolio
 from tradingbot.serving.bundle import BundleVerdict
 from tradingbot.serving.model_versions import ModelVersion
 from tradingbot.serving.registry import ModelRegistry
@@ -39,12 +40,19 @@ def require_exportable(run: RunDirectory) -> None:
     """Refuse a run that cannot be exported; without torch.
 
     Raises:
-        ConfigError: If it is a portfolio's, or is not finished.
+        ConfigError: If it is not finished, or is a portfolio whose sleeves a rule trades.
         MissingExtraError: If ONNX or ONNX Runtime is not installed.
     """
     from tradingbot.serving import onnx_runtime  # noqa: F401 - it says which extra is missing
 
-    require_single_accounts(run)
+    sleeves = run.record.config.get("environment", {}).get("portfolio", {}).get("sleeves", "")
+    if is_portfolio(run) and not sleeves.startswith(RUN_PREFIX):
+        raise ConfigError(
+            "sleeves of a portfolio must be traded by agents of a run to be exported",
+            was=f"the rule {sleeves}",
+            where=run.id,
+            remedy="Train the master over a run: --set environment.portfolio.sleeves=run:NAME",
+        )
     status = run.status()
     if status.state != "finished":
         raise ConfigError(
@@ -72,13 +80,14 @@ def export_model(
     """
     from tradingbot.serving.export.run_export import export_run
 
-    rows, note = _own_rows(run, workspace)
+    rows, sleeves, note = _own_rows(run, workspace)
     registry = ModelRegistry(workspace)
     with storage_errors(registry.folder):
         registry.folder.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=registry.folder, prefix=".tmp-export-") as folder:
         path = Path(folder) / f"{run.id}.zip"
-        exported = export_run(run, path, verdict=read_verdict(run, workspace), real=rows)
+        verdict = read_verdict(run, workspace)
+        exported = export_run(run, path, verdict=verdict, real=rows, real_sleeves=sleeves)
         version = registry.register(path, at=at)
         if out is not None:
             with atomic_file(out) as temporary:
@@ -109,16 +118,25 @@ def read_verdict(run: RunDirectory, workspace: Path) -> BundleVerdict:
     )
 
 
-def _own_rows(run: RunDirectory, workspace: Path) -> tuple[Tensor | None, str]:
-    """Return the rows (N, T, F) that a run learned from, or why they are not at hand."""
+def _own_rows(run: RunDirectory, workspace: Path) -> tuple[Tensor | None, Tensor | None, str]:
+    """Return the rows (N, T, F) that a run learned from, or why they are not at hand.
+
+    Of a portfolio also what its master saw of the sleeves, (T, N · D + S).
+    """
     from tradingbot.envs.population.layout import market_table
     from tradingbot.training.config_files import config_of_mapping
     from tradingbot.training.data import open_data
+    from tradingbot.training.setup import env_config
+    from tradingbot.training.sleeve_book import open_book
 
     try:
-        data = open_data(config_of_mapping(run.record.config), workspace)
+        config = config_of_mapping(run.record.config)
+        data = open_data(config, workspace)
     except UserError as e:
-        return None, f"the run's data cannot be opened: {e}"
+        return None, None, f"the run's data cannot be opened: {e}"
     if data.identity.data_sha256 != run.record.data.data_sha256:
-        return None, "the data are now others than those that the run learned from"
-    return market_table(data.world), ""
+        return None, None, "the data are now others than those that the run learned from"
+    sleeves = None
+    if is_portfolio(run):
+        sleeves = open_book(config, data, env_config(config), run.record.seeds["root"]).table[0]
+    return market_table(data.world), sleeves, ""

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from tradingbot.domain.errors import DataError, UserError, require_known
 from tradingbot.envs.config import EnvConfig, start_mask
 from tradingbot.envs.world import World, symbol_index
+from tradingbot.market.params import READY_SHARE
 
 RESET_OPTIONS = ("symbol", "bar")
-READY_SHARE = 0.9
-"""A rollout begins at the first bar at which so many of the symbols are usable."""
 
 
 def start_choices(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from tradingbot.data.calendar import TradingCalendar, time_zone_of
 from tradingbot.data.store import BarStore
 from tradingbot.domain.errors import ConfigError
 from tradingbot.domain.events.session import SessionStarted, SessionStateSaved
+from tradingbot.domain.symbol import PORTFOLIO
 from tradingbot.domain.timeframe import BarGrid, Timeframe
 from tradingbot.evaluation.backtest import Backtest
 from tradingbot.evaluation.backtest.result import AccountTotals, Fills, FloatArray, trades_of
@@ -93,41 +95,51 @@ def _as_backtest(
         return np.array([each[field] for each in fields], dtype=np.float64)
 
     units, mark = column("units"), column("mark")
-    equity = column("cash") + units * mark
+    equity, is_one = column("cash") + units * mark, "portfolio" in states[0].account
+
+    def pool(values: FloatArray) -> FloatArray:
+        """Add up what belongs to one account."""
+        return np.asarray(values.sum(axis=-1, keepdims=True)) if is_one else values
+
+    if is_one:  # lanes are worth their sleeves' capital; the rest is idle
+        idle = np.array([each.account["portfolio"]["idle"] for each in states])
+        equity = pool(equity) + idle
     before, held = equity[:-1], units[:-1]
     paid = sum(np.diff(column(field), axis=0) for field in _PAID)
     fills = _fills(orders, symbols, closed_at)
     filled = np.zeros_like(held)
     np.add.at(filled, (fills.step - 1, fills.lane), fills.units)
+    trades = trades_of(fills, mark[-1], closed_at, n_symbols=len(symbols))
     return Backtest(
         policy=name,
         label=f"{settings.dataset or 'a generated market'}, {settings.bars} at {settings.broker}",
         synthetic=_is_synthetic(settings, workspace),
-        symbols=symbols,
+        symbols=(PORTFOLIO,) if is_one else symbols,
         closed_at=closed_at,
         bars_per_year=_bars_per_year(settings, closed_at),
         equity=equity / equity[0],
-        position_frac=_share((units * mark)[1:], equity[1:]),
+        position_frac=_share(pool((units * mark)[1:]), equity[1:]),
         exposure=Exposure(
             _share(held * mark[:-1], before), _share((held + filled) * mark[:-1], before)
         ),
-        turnover_frac=_share(np.diff(column("turnover"), axis=0), before),
-        cost_frac=_share(np.asarray(paid), before),
-        action=np.zeros_like(held),
+        turnover_frac=_share(pool(np.diff(column("turnover"), axis=0)), before),
+        cost_frac=_share(pool(np.asarray(paid)), before),
+        action=np.zeros_like(before),
         reward_names=(),
-        reward_terms=np.zeros((0, len(symbols))),
-        denials=column("denials")[-1].astype(np.int64),
-        trades=trades_of(fills, mark[-1], closed_at, n_symbols=len(symbols)),
+        reward_terms=np.zeros((0, equity.shape[1])),
+        denials=pool(column("denials")[-1]).astype(np.int64),
+        trades=replace(trades, symbol=np.zeros_like(trades.symbol)) if is_one else trades,
         costs=settings.costs,
         delay_bars=0,
         initial_cash_ccy=float(equity[0, 0]),
         account=AccountTotals(
-            realised_ccy=column("realised")[-1],
-            commission_ccy=column("commission_paid")[-1],
-            slippage_ccy=column("slippage_paid")[-1],
-            turnover_ccy=column("turnover")[-1],
+            realised_ccy=pool(column("realised")[-1]),
+            commission_ccy=pool(column("commission_paid")[-1]),
+            slippage_ccy=pool(column("slippage_paid")[-1]),
+            turnover_ccy=pool(column("turnover")[-1]),
         ),
-        close=np.where(mark > 0.0, mark, np.nan),
+        held=symbols if is_one else (),
+        close=None if is_one else np.where(mark > 0.0, mark, np.nan),
         time_zone=time_zone_of(settings.calendar),
     )
 
@@ -185,7 +197,8 @@ def _micros(moment: Any) -> int:
 
 
 def _share(values: FloatArray, of: FloatArray) -> FloatArray:
-    return np.divide(values, of, out=np.zeros_like(values), where=of > 0.0)
+    whole = np.broadcast_to(of, values.shape)
+    return np.divide(values, whole, out=np.zeros_like(values), where=whole > 0.0)
 
 
 def _render(played: Backtest, settings: SessionSettings) -> str:

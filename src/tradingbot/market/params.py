@@ -22,6 +22,8 @@ NEVER_BARS = 2**30
 """More bars than any history has: a limit in bars that is switched off."""
 DEFAULT_RECENCY = 0.5
 """How much more often training episodes begin late than early; see `market.episodes`."""
+READY_SHARE = 0.9
+"""A rollout begins at the first bar at which so many of the symbols are usable."""
 NEVER_FRAC = 1.0e30
 """What formulas use for an infinite fraction: 0 · ∞ of a flat account would not be a number."""
 

@@ -5,6 +5,7 @@
         encoder_window.onnx   windows → embeddings
         encoder_stream.onnx   one bar and the memory → embedding and the memory after it
         heads.onnx            embedding and account → action, for every agent
+        master.onnx           what all sleeves show → weights of capital; only of portfolios
         golden.safetensors    inputs, and what the model makes of them
 
 The hash of a bundle is the sha256 of the file: `sha256sum NAME.zip`. Members are stored, never
@@ -21,7 +22,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
-from pydantic import Field, ValidationError
+from pydantic import (
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+)
 
 from tradingbot.data.atomic import atomic_file
 from tradingbot.data.json_files import json_problem
@@ -33,6 +39,7 @@ from tradingbot.runs.acting import ActingRecord
 from tradingbot.runs.record import StoredModel
 from tradingbot.serving.graph_contract import (
     HEADS_FILE,
+    MASTER_FILE,
     STREAM_FILE,
     WINDOW_FILE,
     Confidence,
@@ -94,6 +101,38 @@ class ParityRecord(StoredModel):
     """Actions that differ: values at the edge between two levels, within the difference."""
 
 
+class ProjectionRecord(StoredModel):
+    """A fixed linear view of embeddings, in double precision: `networks.projection.Projection`."""
+
+    mean: tuple[float, ...]
+    """(E,)"""
+    directions: tuple[tuple[float, ...], ...]
+    """(E, C)"""
+
+
+class PortfolioPart(StoredModel):
+    """What a master adds: one account whose capital it divides among the agents' sleeves."""
+
+    agents: BundleRun
+    """The run whose agents trade the sleeves."""
+    member_names: tuple[str, ...]
+    """What the master sees of each sleeve, in order, before the portfolio's own numbers."""
+    shared_names: tuple[str, ...]
+    """What it sees of the market, mean over symbols: the columns after the scaled ones."""
+    own_names: tuple[str, ...]
+    """What the portfolio adds to each sleeve: its capital and position there."""
+    account_names: tuple[str, ...]
+    """What the portfolio knows of itself."""
+    projection: ProjectionRecord | None
+    """Through which it sees embeddings; None: as they are."""
+    rules: dict[str, Any]
+    """Fields of `market.params.SimulatorParams`, of the one account."""
+    sleeve_rules: dict[str, Any]
+    """The same of the sleeves' own accounts."""
+    costs: dict[str, Any]
+    """Fields of `market.costs.CostProfile`, of account and sleeves."""
+
+
 class BundleManifest(SealedRecord):
     """`manifest.json`."""
 
@@ -114,6 +153,16 @@ class BundleManifest(SealedRecord):
     """Days of train, validation and test."""
     verdict: BundleVerdict = Field(default_factory=BundleVerdict)
     parity: ParityRecord
+    portfolio: PortfolioPart | None = None
+    """Where a master divides the capital of one account; not written elsewhere."""
+
+    @model_serializer(mode="wrap")
+    def _without_nothing(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave the portfolio out where there is none: the same run gives the same bytes."""
+        written: dict[str, Any] = write(self)
+        if self.portfolio is None:
+            written.pop("portfolio", None)
+        return written
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,17 +232,20 @@ def read_bundle(path: Path, *, sha256: str | None = None) -> Bundle:
     if stored != manifest.files:
         odd = [name for name in stored if stored[name] != manifest.files.get(name)]
         _refuse("files of a bundle must be those that it was written with", odd, path)
+    if (MASTER_FILE in members) != (manifest.portfolio is not None):
+        _refuse(f"a bundle must hold {MASTER_FILE} if it is of a portfolio", [*members], path)
     return Bundle(path, found, manifest, members)
 
 
 def _read_members(data: bytes, path: Path) -> dict[str, bytes]:
-    """Return the members, of which there are those five and no others, stored as they are."""
+    """Return the members: those five, with a master's graph or without, stored as they are."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             entries = archive.infolist()
             names = [entry.filename for entry in entries]
-            if sorted(names) != sorted(_FILES):
-                odd = next((name for name in names if name not in _FILES), f"{len(names)} files")
+            known = (*_FILES, MASTER_FILE)
+            if sorted(names) not in (sorted(_FILES), sorted(known)):
+                odd = next((name for name in names if name not in known), f"{len(names)} files")
                 _refuse(f"a bundle must hold {', '.join(_FILES)}", repr(odd[:80]), path)
             for entry in entries:
                 if entry.compress_type != zipfile.ZIP_STORED or entry.flag_bits & 1:

@@ -29,6 +29,7 @@ def require_fit(manifest: BundleManifest, *, where: str) -> None:
         "private inputs": not {*acting.actor.private} <= {*manifest.account_numbers, *GOAL_INPUTS},
     }
     wrong["periods"] = bool(_overlaps(manifest))
+    wrong["master"] = not _is_master_whole(manifest)
     odd = [name for name, is_wrong in wrong.items() if is_wrong]
     if odd:
         rule, remedy = "parts of a bundle must fit each other", "Export the run again"
@@ -41,6 +42,25 @@ def require_fit(manifest: BundleManifest, *, where: str) -> None:
                 where=where,
                 remedy="Serve it with the version that exported it, or train again",
             )
+
+
+def _is_master_whole(manifest: BundleManifest) -> bool:
+    """Tell whether there is no master, or its inputs are those that the names describe."""
+    part, n_inputs = manifest.portfolio, manifest.sizes.n_master_inputs
+    if part is None:
+        return not n_inputs
+    n_embedding, seen = manifest.sizes.width, part.projection
+    if seen is not None:
+        widths = {len(row) for row in seen.directions}
+        if not len(seen.mean) == len(seen.directions) == n_embedding or len(widths) != 1:
+            return False
+        n_embedding = widths.pop()
+    names = (part.member_names, part.own_names, part.shared_names, part.account_names)
+    member, own, shared, account = map(len, names)
+    n_wanted = manifest.sizes.n_agents * (member + own) + shared + account
+    n_scaled = sum(len(record.feature_names) for record in manifest.acting.scalers)
+    has_regimes = n_scaled + shared <= manifest.sizes.n_features
+    return n_inputs == n_wanted and member > n_embedding and has_regimes
 
 
 def require_unseen(manifest: BundleManifest, first_day: str, *, where: str) -> None:

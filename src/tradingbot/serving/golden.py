@@ -20,6 +20,8 @@ TOLERANCE = 1e-5
 """Of `largest_difference`, to PyTorch at export and to the exported answers later."""
 _INPUTS = ("agent", "rows", "private", "allowed")
 _ANSWERS = ("embedding", "window_embedding", "output", "action", "confidence")
+MASTER_INPUTS, WEIGHTS = "master_inputs", "weights"
+"""What a master is asked and answers, in bundles of portfolios."""
 
 
 class AnsweringModel(Protocol):
@@ -38,6 +40,8 @@ class AnsweringModel(Protocol):
 
     def decide(self, agent: Any, embedding: Any, private: Any, allowed: Any) -> Any: ...  # noqa: D102
 
+    def allocate(self, inputs: Any) -> Any: ...  # noqa: D102
+
 
 class GoldenCheck(NamedTuple):
     """What comparing came to."""
@@ -54,11 +58,12 @@ def answer_golden(model: AnsweringModel, inputs: Mapping[str, NDArray[Any]]) -> 
     Args:
         model: Of N agents.
         inputs: `agent` (G,), `rows` (T, G, F) scaled, T ≥ W, `private` (T, 18, G), `allowed`
-            (T, A, G).
+            (T, A, G); of a portfolio `master_inputs` (G, I).
 
     Returns:
         `embedding` (G, D) of the last bar by streaming, `window_embedding` (G, D) of its window,
-        and of every bar `output` (T, G, O), `action` and `confidence` (T, G).
+        and of every bar `output` (T, G, O), `action` and `confidence` (T, G); of a portfolio
+        `weights` (G, N + 1).
     """
     agent, rows = inputs["agent"], inputs["rows"]
     memory = model.begin_stream(len(agent))
@@ -67,7 +72,11 @@ def answer_golden(model: AnsweringModel, inputs: Mapping[str, NDArray[Any]]) -> 
         memory, embedding = model.stream(memory, row)
         made.append(model.decide(agent, embedding, inputs["private"][bar], inputs["allowed"][bar]))
     window = np.ascontiguousarray(rows[-model.lookback_bars :].swapaxes(0, 1))
+    weights = {}
+    if MASTER_INPUTS in inputs:
+        weights = {WEIGHTS: model.allocate(inputs[MASTER_INPUTS])}
     return {
+        **weights,
         "embedding": embedding,
         "window_embedding": model.embed_windows(window),
         "output": np.stack([each.output for each in made]),
@@ -84,11 +93,15 @@ def check_golden(model: AnsweringModel) -> GoldenCheck:
     """
     where = model.bundle.path
     stored = unpack_tensors(model.bundle.files[GOLDEN_FILE], where)
-    if set(stored) != {*_INPUTS, *_ANSWERS}:
+    inputs, compared = [*_INPUTS], ["embedding", "window_embedding", "output", "confidence"]
+    if model.bundle.manifest.portfolio is not None:
+        inputs.append(MASTER_INPUTS)
+        compared.append(WEIGHTS)
+    if set(stored) != {*inputs, *_ANSWERS, *compared}:
         _refuse("other tensors", where)
-    now = answer_golden(model, {name: stored[name] for name in _INPUTS})
+    now = answer_golden(model, {name: stored[name] for name in inputs})
     gap = 0.0
-    for name in ("embedding", "window_embedding", "output", "confidence"):
+    for name in compared:
         if now[name].shape != stored[name].shape:
             _refuse(f"{name} of shape {now[name].shape}", where)
         gap = max(gap, largest_difference(now[name], stored[name]))

@@ -1,8 +1,10 @@
-"""What the three graphs of a bundle take and give: names, types and shapes; read without ONNX."""
+"""What the graphs of a bundle take and give: names, types and shapes; read without ONNX."""
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
+
+from pydantic import SerializerFunctionWrapHandler, model_serializer
 
 from tradingbot.runs.record import StoredModel
 
@@ -11,6 +13,8 @@ OPSET = 20
 BATCH = "batch"
 """Name of the first axis of every input and output: any length."""
 WINDOW_FILE, STREAM_FILE, HEADS_FILE = "encoder_window.onnx", "encoder_stream.onnx", "heads.onnx"
+MASTER_FILE = "master.onnx"
+"""Only in bundles of portfolios."""
 Dtype = Literal["float32", "int64", "bool"]
 Confidence = Literal["probability_of_code", "probability_of_side", "distance_from_middle"]
 """What the confidence of an action is, in [0, 1].
@@ -62,6 +66,16 @@ class GraphSizes(StoredModel):
     has_codes: bool
     """Whether actions are codes, and heads read which are allowed."""
     memory: tuple[MemoryTensor, ...]
+    n_master_inputs: int = 0
+    """I, what a master reads; 0, and not written, where every symbol has an account of its own."""
+
+    @model_serializer(mode="wrap")
+    def _without_zero(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave the number out where there is no master: the same run gives the same bytes."""
+        written: dict[str, Any] = write(self)
+        if not self.n_master_inputs:
+            written.pop("n_master_inputs", None)
+        return written
 
 
 def graph_ports(sizes: GraphSizes) -> dict[str, tuple[tuple[Port, ...], tuple[Port, ...]]]:
@@ -73,7 +87,7 @@ def graph_ports(sizes: GraphSizes) -> dict[str, tuple[tuple[Port, ...], tuple[Po
     allowed = (Port("allowed", "bool", (sizes.n_outputs,)),) if sizes.has_codes else ()
     private = Port("private", "float32", (sizes.n_private,))
     actions = (Port("action", "float32", ()), Port("confidence", "float32", ()))
-    return {
+    ports: dict[str, tuple[tuple[Port, ...], tuple[Port, ...]]] = {
         WINDOW_FILE: ((window, Port("known", "int64", ())), (embedding,)),
         STREAM_FILE: ((Port("row", "float32", (sizes.n_features,)), *before), (embedding, *after)),
         HEADS_FILE: (
@@ -81,3 +95,7 @@ def graph_ports(sizes: GraphSizes) -> dict[str, tuple[tuple[Port, ...], tuple[Po
             (Port("output", "float32", (sizes.n_outputs,)), *actions),
         ),
     }
+    if sizes.n_master_inputs:
+        seen = Port("inputs", "float32", (sizes.n_master_inputs,))
+        ports[MASTER_FILE] = ((seen,), (Port("weights", "float32", (sizes.n_agents + 1,)),))
+    return ports

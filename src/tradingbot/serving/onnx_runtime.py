@@ -18,7 +18,7 @@ except ImportError as e:
 
 
 class OnnxGraphs:
-    """The three graphs of a bundle; several threads may run them at once."""
+    """The graphs of a bundle; several threads may run them at once."""
 
     def __init__(self, files: Mapping[str, bytes], sizes: GraphSizes, *, threads: int) -> None:
         """Check and build them.

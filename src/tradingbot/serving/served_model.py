@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,34 +23,28 @@ from tradingbot.domain.errors import ConfigError, ModelAnswerError
 from tradingbot.features.bar_scaling import REGIME_BOUND, scale_bar
 from tradingbot.features.panel import stored_form
 from tradingbot.market.goals import GOAL_INPUTS, AskedGoal
-from tradingbot.serving.bundle import Bundle, BundleManifest, read_bundle
+from tradingbot.serving.bundle import Bundle, BundleManifest, PortfolioPart, read_bundle
 from tradingbot.serving.bundle_fit import require_fit
 from tradingbot.serving.golden import GoldenCheck, check_golden
-from tradingbot.serving.graph_contract import HEADS_FILE, STREAM_FILE, WINDOW_FILE
+from tradingbot.serving.graph_contract import HEADS_FILE, MASTER_FILE, STREAM_FILE, WINDOW_FILE
 from tradingbot.serving.onnx_runtime import OnnxGraphs
+from tradingbot.serving.served_stream import (
+    Floats,
+    Memory,
+    ServedAnswer,
+    ServedStream,
+    require_shape,
+)
 
-Floats = NDArray[np.float32]
-Memory = tuple[NDArray[Any], ...]
 _PROBABILITY = "probability_"
 """What the names of columns begin with that come from a model of moves, not from bars."""
-
-
-class ServedAnswer(NamedTuple):
-    """What B accounts are told to do."""
-
-    action: NDArray[Any]
-    """(B,) in the space of the rules, of the type of the private numbers."""
-    confidence: Floats
-    """(B,) in [0, 1]; see `graph_contract.Confidence`."""
-    output: Floats
-    """(B, O) of the heads, before an action is read of them."""
 
 
 class ServedModel:
     """The agents of a bundle; N symbols, F columns, W bars of lookback."""
 
     def __init__(self, bundle: Bundle, *, threads: int = 1) -> None:
-        """Build the three graphs of a bundle; its golden vectors are not compared.
+        """Build the graphs of a bundle; its golden vectors are not compared.
 
         Args:
             bundle: Every hash checked.
@@ -103,6 +97,11 @@ class ServedModel:
         return self.manifest.symbols
 
     @property
+    def portfolio(self) -> PortfolioPart | None:
+        """What a master divides one account by; None where every symbol has an account."""
+        return self.manifest.portfolio
+
+    @property
     def lookback_bars(self) -> int:
         """W: so many bars must be taken before a stream that began in the middle is warm."""
         return self.manifest.sizes.lookback_bars
@@ -112,6 +111,13 @@ class ServedModel:
         """Name and version of the columns that come from bars, in order: what `scale` takes."""
         ids = (feature.id for feature in self.manifest.acting.features)
         return tuple(each for each in ids if not each.startswith(_PROBABILITY))
+
+    @cached_property
+    def shared_columns(self) -> slice:
+        """Columns of a row that a master sees as means over symbols: those after the scaled."""
+        n_scaled = sum(len(scaler.feature_names) for scaler in self._scalers)
+        part = self.portfolio
+        return slice(n_scaled, n_scaled + (0 if part is None else len(part.shared_names)))
 
     def check(self) -> GoldenCheck:
         """Compare with the golden vectors.
@@ -145,8 +151,8 @@ class ServedModel:
             ConfigError: If shapes are others, or probabilities are missing.
         """
         names = self.symbols if symbols is None else tuple(symbols)
-        _require_shape("features", features, (len(names), len(self.feature_ids)))
-        _require_shape("present", present, (len(names),))
+        require_shape("features", features, (len(names), len(self.feature_ids)))
+        require_shape("present", present, (len(names),))
         values, defined = stored_form(np.asarray(features))
         valid = np.asarray(present, dtype=bool) & defined.all(axis=-1)
         n_scaled = sum(len(scaler.feature_names) for scaler in self._scalers)
@@ -203,7 +209,7 @@ class ServedModel:
             ModelAnswerError: If an answer is not finite: nothing may be done by it.
         """
         names = self.manifest.account_numbers
-        _require_shape("private numbers", private, (len(names), len(agent)))
+        require_shape("private numbers", private, (len(names), len(agent)))
         own = private[self._places]
         if self._goal is not None:
             asked: Any = self._goal  # arrays serve as tensors do
@@ -227,6 +233,27 @@ class ServedModel:
             raise ModelAnswerError(rule, was=", ".join(odd), where=self.sha256[:12], remedy=remedy)
         return ServedAnswer(action.astype(private.dtype), confidence, output)
 
+    def allocate(self, inputs: Floats) -> Floats:
+        """Return the weights (B, N + 1) of sleeves and cash that a master wants.
+
+        Args:
+            inputs: (B, I) what it sees: all sleeves one after another, the market, what the
+                portfolio has in each sleeve, and what it knows of itself; see `PortfolioPart`.
+
+        Raises:
+            ConfigError: If shapes are others, or the bundle has no master.
+            ModelAnswerError: If a weight is not finite: nothing may be done by it.
+        """
+        if self.manifest.portfolio is None:
+            rule = "a bundle must have a master to divide capital"
+            raise ConfigError(rule, was="agents alone", where=str(self.bundle.path))
+        (weights,) = self._graphs.run(MASTER_FILE, {"inputs": inputs})
+        if not np.isfinite(weights).all():
+            rule, remedy = "a master must answer in finite numbers", "Hold; check what it was given"
+            where = self.sha256[:12]
+            raise ModelAnswerError(rule, was="another weight", where=where, remedy=remedy)
+        return weights
+
     def live(self) -> ServedStream:
         """Return all agents one bar at a time, nothing seen yet."""
         return ServedStream(self)
@@ -234,7 +261,7 @@ class ServedModel:
     def _probabilities(self, count: int, given: NDArray[Any] | None) -> Floats:
         n_columns = self.manifest.sizes.n_features - len(self.feature_ids)
         if given is not None:
-            _require_shape("probabilities", given, (count, n_columns))
+            require_shape("probabilities", given, (count, n_columns))
             return given.astype(np.float32)
         if n_columns and self.manifest.acting.probability_model != "none":
             raise ConfigError(
@@ -243,48 +270,3 @@ class ServedModel:
                 where=self.manifest.acting.probability_model,
             )
         return np.full((count, n_columns), 1.0 / 3.0, dtype=np.float32)
-
-
-class ServedStream:
-    """A served model that sees one bar of all symbols at a time; use it from one thread."""
-
-    def __init__(self, model: ServedModel) -> None:
-        self.model = model
-        self.bars_taken = 0
-        self._memory = model.begin_stream(len(model.symbols))
-        self._everyone = np.arange(len(model.symbols))
-        self._embedding: Floats | None = None
-
-    @property
-    def is_warm(self) -> bool:
-        """Whether enough bars were taken for the answers of a stream that began long ago."""
-        return self.bars_taken >= self.model.lookback_bars
-
-    def take(
-        self,
-        features: NDArray[Any],
-        present: NDArray[np.bool_],
-        *,
-        probabilities: NDArray[Any] | None = None,
-    ) -> NDArray[np.bool_]:
-        """Take the next bar (N, C), raw; return where every number is defined. See `scale`."""
-        row, valid = self.model.scale(features, present, probabilities=probabilities)
-        self.take_row(row)
-        return valid
-
-    def take_row(self, row: Floats) -> None:
-        """Take the next bar (N, F) of every agent, scaled, all columns: `LivePolicy.take`."""
-        _require_shape("a bar", row, (len(self._everyone), self.model.manifest.sizes.n_features))
-        self._memory, self._embedding = self.model.stream(self._memory, row)
-        self.bars_taken += 1
-
-    def act(self, private: NDArray[Any], allowed: NDArray[np.bool_] | None = None) -> ServedAnswer:
-        """Return what the N agents do at the bar that was taken last; see `ServedModel.decide`."""
-        if self._embedding is None:
-            raise ConfigError("a bar must be taken before agents act", was="none")
-        return self.model.decide(self._everyone, self._embedding, private, allowed)
-
-
-def _require_shape(word: str, values: Any, shape: tuple[int, ...]) -> None:
-    if np.shape(values) != shape:
-        raise ConfigError(f"{word} must have shape {shape}", was=np.shape(values))

@@ -36,7 +36,7 @@ class ServedPolicy:
             rule = f"a table must have {sizes.n_agents} symbols and {sizes.n_features} columns"
             raise ConfigError(rule, was=tuple(table.shape))
         self._model = model
-        self._seen = _stream_table(model, table)[:, first_bar:].reshape(-1, sizes.width)
+        self._seen = stream_table(model, table)[:, first_bar:].reshape(-1, sizes.width)
         self._everyone = np.arange(sizes.n_agents)
 
     def __call__(self, seen: PolicyInputs) -> Tensor:
@@ -61,7 +61,7 @@ class ServedPolicy:
         return torch.from_numpy(np.concatenate([each.action for each in wanted]))
 
 
-def _stream_table(model: ServedModel, table: Tensor) -> NDArray[np.float32]:
+def stream_table(model: ServedModel, table: Tensor) -> NDArray[np.float32]:
     """Return embeddings (N, T, D) of rows (N, T, F)."""
     n_agents, n_bars, _ = table.shape
     made = np.empty((n_agents, n_bars, model.manifest.sizes.width), dtype=np.float32)

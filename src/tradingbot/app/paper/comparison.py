@@ -85,7 +85,7 @@ def compare_with_backtest(folder: SessionFolder, workspace: Path) -> SessionComp
         for fill in order.fills:
             exact[order.intent.symbol, order.intent.decided_at] += fill.signed_units
     filled = {key: float(units) for key, units in exact.items()}
-    ours = read_account(state.account["fields"]).equity.tolist()
+    ours = read_account(state.account).equity.tolist()
     theirs = record.column("equity")[-1].tolist()
     return SessionComparison(
         len(bars) - 1,

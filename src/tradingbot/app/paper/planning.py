@@ -83,12 +83,15 @@ def plan_session(
     inputs, provenance, digest = open_bars(workspace, dataset, manifest.run.id)
     require_inputs(model.symbols, model.feature_ids, inputs)
     rules = _rules_of(model, config, request.cash_ccy)
-    cash = len(model.symbols) * rules.account.initial_cash_ccy
+    cash = _n_accounts(model) * rules.account.initial_cash_ccy
     order_limits, session_limits = _limits_of(request, model, rules)
     shadow = None if request.shadow is None else ServedModel.open(request.shadow)
     if shadow is not None and shadow.symbols != model.symbols:
         rule = "a shadow must decide for the symbols of the model"
         raise ConfigError(rule, was=", ".join(shadow.symbols[:5]), where=str(request.shadow))
+    if shadow is not None and _n_accounts(shadow) != _n_accounts(model):
+        rule = "a shadow must decide for as many accounts as the model"
+        raise ConfigError(rule, was=_n_accounts(shadow), where=str(request.shadow))
     settings = SessionSettings(
         name=request.name,
         model=str(request.model),
@@ -102,7 +105,7 @@ def plan_session(
         timeframe=str(provenance.timeframe),
         grid=str(provenance.grid.value),
         rules=rules,
-        costs=_costs_of(config),
+        costs=_costs_of(model, config),
         limits=order_limits,
         session_limits=session_limits,
         venue=PaperOptions(cash, request.parts, request.latency_s),
@@ -152,11 +155,18 @@ def _bar_numbers(
     return inputs.shape[0] + hours_of(settings, inputs, clock).count_closes(last, now), None
 
 
-def _costs_of(config: TrainConfig | None) -> CostProfile:
-    """Return the costs of the run, or the usual ones."""
-    if config is None:
-        return CostProfile()
-    return cost_profile(config.task.costs, config.task.cost_rates)
+def _n_accounts(model: ServedModel) -> int:
+    """Return how many accounts a model trades: one for each symbol, or one for all of them."""
+    return len(model.symbols) if model.portfolio is None else 1
+
+
+def _costs_of(model: ServedModel, config: TrainConfig | None) -> CostProfile:
+    """Return the costs of the run, or those of the bundle, or the usual ones."""
+    if config is not None:
+        return cost_profile(config.task.costs, config.task.cost_rates)
+    if model.portfolio is not None:
+        return read_record(CostProfile, model.portfolio.costs, name="costs")
+    return CostProfile()
 
 
 def _rules_of(
@@ -165,6 +175,8 @@ def _rules_of(
     """Return the rules of the run, or those of the bundle with the usual account."""
     if config is not None:
         rules = config.task.rules
+    elif model.portfolio is not None:
+        rules = read_record(SimulatorParams, model.portfolio.rules, name="rules")
     else:
         action = model.manifest.acting.action
         rules = SimulatorParams(
@@ -175,7 +187,7 @@ def _rules_of(
     is_whole = cash_ccy is not None and rules.limits.allow_short
     account = replace(rules.account, quantity_decimals=0 if is_whole else MAX_DECIMALS)
     if cash_ccy is not None:
-        share = (cash_ccy / len(model.symbols)).quantize(Decimal("0.01"), ROUND_DOWN)
+        share = (cash_ccy / _n_accounts(model)).quantize(Decimal("0.01"), ROUND_DOWN)
         account = replace(account, initial_cash_ccy=float(share))
     return replace(rules, account=account)
 

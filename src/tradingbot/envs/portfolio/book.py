@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from tradingbot.domain.errors import DataError
-from tradingbot.market.portfolio.accounting import SleeveBars
 from tradingbot.market.portfolio.inputs import OWN_INPUTS, portfolio_inputs
+from tradingbot.market.portfolio.net_orders import SleeveBars
 from tradingbot.networks.member_inputs import MemberInputs
 from tradingbot.networks.projection import Projection
 

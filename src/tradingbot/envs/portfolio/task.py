@@ -23,10 +23,9 @@ from tradingbot.learning.task import ActionSpec, Observation, TaskState, TaskSte
 from tradingbot.market.costs import CostProfile
 from tradingbot.market.episodes import Starts, lane_key, start_rows
 from tradingbot.market.params import SimulatorParams
-from tradingbot.market.portfolio.accounting import PortfolioHoldings, Rebalanced, rebalance
+from tradingbot.market.portfolio.accounting import Rebalanced, rebalance
 from tradingbot.market.portfolio.inputs import portfolio_bounds, see_portfolio
-
-_LEAST_SUM = 1e-12
+from tradingbot.market.portfolio.net_orders import PortfolioHoldings, read_weights
 
 
 @dataclass(frozen=True)
@@ -175,7 +174,8 @@ class PortfolioTask:
     def rebalanced(self, state: TaskState, action: Tensor) -> Rebalanced:
         """Return what the bar after a state does by weights (1, B, N + 1): orders, costs, value."""
         before, now = _read(state)
-        wanted, value_ccy = self._wanted(action[0], now), now.value * self._cash_ccy
+        wanted = read_weights(action[0].to(now.value.dtype), now.halted)
+        value_ccy = now.value * self._cash_ccy
         bars = self.book.bars(now.bar.long())
         return rebalance(self.terms.rules, self._rates, before, wanted, bars, value_ccy.detach())
 
@@ -199,15 +199,6 @@ class PortfolioTask:
     @property
     def _least_value(self) -> float:
         return 1.0 - self.terms.rules.account.portfolio_loss_frac
-
-    def _wanted(self, action: Tensor, now: PortfolioNumbers) -> Tensor:
-        """Read weights (B, N + 1): divided by their sum; all zeros, or a halt, is all cash."""
-        given = action.to(now.value.dtype)
-        total = given.sum(-1, keepdim=True)
-        idle = (total <= _LEAST_SUM) | (now.halted > 0.0)[:, None]
-        cash = torch.zeros_like(given)
-        cash[:, -1] = 1.0
-        return torch.where(idle, cash, given / total.clamp_min(_LEAST_SUM))
 
     def _end(self, before: TaskState, after: TaskState, made: Rebalanced) -> TaskStep:
         """Begin anew where an episode ended, and name what the step made."""

@@ -26,7 +26,7 @@ from tradingbot.evaluation.backtest.result import (
 )
 from tradingbot.evaluation.metrics.attribution import Exposure
 from tradingbot.learning.task import Observation, TaskState
-from tradingbot.market.portfolio.accounting import SleeveBars
+from tradingbot.market.portfolio.net_orders import SleeveBars
 
 Allocator = Callable[[Observation], Tensor]
 """What P = 1 portfolio sees → weights (1, 1, N + 1) of sleeves and cash."""

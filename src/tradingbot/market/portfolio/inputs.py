@@ -7,7 +7,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tradingbot.market.portfolio.accounting import PortfolioHoldings
+from tradingbot.market.portfolio.net_orders import PortfolioHoldings
 from tradingbot.market.portfolio.recent_record import RECENT_NAMES, recent_record
 
 AGENT_NAMES = ("position", "proposal", "confidence")

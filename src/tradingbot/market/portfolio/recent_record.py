@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -29,35 +31,72 @@ def recent_record(value: FloatArray) -> NDArray[np.float32]:
     returns = np.zeros_like(value)
     safe = np.maximum(value, np.finfo(np.float64).tiny)
     returns[1:] = safe[1:] / safe[:-1] - 1.0
-    deviation = np.sqrt(
-        np.maximum(_mean(returns**2, LONG_BARS) - _mean(returns, LONG_BARS) ** 2, 0)
-    )
+    totals = np.cumsum(_summed(returns), axis=1)
+    short, long = _mean(totals[:1], SHORT_BARS), _mean(totals, LONG_BARS)
+    return _five_numbers(short[0], long, safe, _highest(safe, LONG_BARS))
+
+
+class RecentRecord:
+    """The same numbers of N sleeves one close after another, to the last bit."""
+
+    def __init__(self, n_sleeves: int) -> None:
+        """Begin before the first close."""
+        self._values: deque[FloatArray] = deque(maxlen=LONG_BARS)
+        self._totals: deque[FloatArray] = deque(maxlen=LONG_BARS + 1)
+        self._totals.append(np.zeros((5, n_sleeves)))
+        self._n_sleeves = n_sleeves
+
+    def take(self, value: FloatArray) -> NDArray[np.float32]:
+        """Take what sleeves (N,) are worth at the next close; return their numbers, (N, 5)."""
+        safe = np.maximum(value, np.finfo(np.float64).tiny)
+        returns = safe / self._values[-1] - 1.0 if self._values else np.zeros(self._n_sleeves)
+        self._values.append(safe)
+        self._totals.append(self._totals[-1] + _summed(returns[None])[:, 0])
+        kept = self._totals
+        short, long = (
+            (kept[-1] - kept[max(len(kept) - 1 - bars, 0)]) / bars
+            for bars in (SHORT_BARS, LONG_BARS)
+        )
+        highest = np.max(self._values, axis=0)
+        numbers = _five_numbers(short[:1], long[:, None], safe[None], highest[None])
+        return np.asarray(numbers[0])
+
+
+def _summed(returns: FloatArray) -> FloatArray:
+    """Return what means are taken of, (5, T, N): returns, of the others, squares, products."""
+    n = returns.shape[1]
+    others = (returns.sum(axis=1, keepdims=True) - returns) / max(n - 1, 1)
+    return np.stack([returns, returns**2, others, others**2, returns * others])
+
+
+def _five_numbers(
+    short: FloatArray, long: FloatArray, safe: FloatArray, highest: FloatArray
+) -> NDArray[np.float32]:
+    """Return (T, N, 5) of mean returns (T, N) of few bars, and means (5, T, N) of many."""
+    deviation = np.sqrt(np.maximum(long[1] - long[0] ** 2, 0))
     known = np.maximum(deviation, _LEAST_DEVIATION)
     momentum = [
-        np.sqrt(bars) * _mean(returns, bars) / known * (deviation > _LEAST_DEVIATION)
-        for bars in (SHORT_BARS, LONG_BARS)
+        np.sqrt(bars) * mean / known * (deviation > _LEAST_DEVIATION)
+        for bars, mean in ((SHORT_BARS, short), (LONG_BARS, long[0]))
     ]
-    fall = 1.0 - safe / _highest(safe, LONG_BARS)
-    parts = (*momentum, _PERCENT * deviation, correlation_with_others(returns), fall)
+    fall = 1.0 - safe / highest
+    parts = (*momentum, _PERCENT * deviation, _correlation(long), fall)
     bounded: FloatArray = np.clip(np.stack(parts, axis=-1), -_BOUND, _BOUND)
     return bounded.astype(np.float32)
 
 
-def correlation_with_others(returns: FloatArray) -> FloatArray:
-    """Return the correlation (T, N) of each sleeve with the mean of the others over 168 bars."""
-    n = returns.shape[1]
-    if n == 1:
-        return np.zeros_like(returns)
-    others = (returns.sum(axis=1, keepdims=True) - returns) / (n - 1)
-    means = [_mean(each, LONG_BARS) for each in (returns, others)]
+def _correlation(means: FloatArray) -> FloatArray:
+    """Return correlations (T, N) of each sleeve with the mean of the others."""
+    own, own_square, other, other_square, product_mean = means
+    if own.shape[-1] == 1:
+        return np.zeros_like(own)
     spread = [
-        np.sqrt(np.maximum(_mean(each**2, LONG_BARS) - mean**2, 0.0))
-        for each, mean in zip((returns, others), means, strict=True)
+        np.sqrt(np.maximum(square - mean**2, 0.0))
+        for mean, square in ((own, own_square), (other, other_square))
     ]
-    shared = _mean(returns * others, LONG_BARS) - means[0] * means[1]
     product = spread[0] * spread[1]
     known = product > _LEAST_DEVIATION**2
-    return np.where(known, shared / np.where(known, product, 1.0), 0.0)
+    return np.where(known, (product_mean - own * other) / np.where(known, product, 1.0), 0.0)
 
 
 def _highest(values: FloatArray, bars: int) -> FloatArray:
@@ -71,9 +110,8 @@ def _highest(values: FloatArray, bars: int) -> FloatArray:
     return best
 
 
-def _mean(values: FloatArray, bars: int) -> FloatArray:
-    """Return the mean (T, N) of the last so many bars; those before the first are 0."""
-    total = np.cumsum(values, axis=0)
-    before = np.zeros_like(total)
-    before[bars:] = total[:-bars] if len(total) > bars else total[:0]
-    return (total - before) / bars
+def _mean(totals: FloatArray, bars: int) -> FloatArray:
+    """Return means (…, T, N) of the last so many bars of running totals; before the first, 0."""
+    before = np.zeros_like(totals)
+    before[:, bars:] = totals[:, :-bars] if totals.shape[1] > bars else totals[:, :0]
+    return (totals - before) / bars

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -20,14 +20,17 @@ from tradingbot.domain.errors import DataError, TradingError
 from tradingbot.features.registry import covariate_features, registered_features
 from tradingbot.features.spec import FeatureSpec
 from tradingbot.features.streaming import FeatureStream
-from tradingbot.market.account import Account
+from tradingbot.market.account import Account, open_accounts
 from tradingbot.market.actions.neutral import neutralise
-from tradingbot.market.advance import SentOrder, decode, send_order
+from tradingbot.market.advance import SentOrder, decode, send_order, settle_bar
+from tradingbot.market.bars import Bar
 from tradingbot.market.buying_power import buying_power_of
 from tradingbot.market.compiled import allowed_codes
 from tradingbot.market.costs import CostRates
+from tradingbot.market.ledger import FillBatch
 from tradingbot.market.observation import observe_accounts
 from tradingbot.market.params import SimulatorParams
+from tradingbot.runtime.session.account_record import SessionAccount
 from tradingbot.runtime.session.bars import BarFeed, MarketBar, as_datetime64
 from tradingbot.runtime.session.model import DecidingModel
 
@@ -41,10 +44,41 @@ class Proposal(NamedTuple):
     """(N,) in [0, 1]."""
     inputs_sha256: tuple[str, ...]
     """N hashes of what was decided on: features, presence and private numbers of each symbol."""
+    capital: Tensor | None = None
+    """(N + 1,) that a master wants in each sleeve, cash last; None without one."""
+
+
+class SessionDecider(Protocol):
+    """What a session decides by: it remembers bars, never what the session holds."""
+
+    model: DecidingModel
+    rules: SimulatorParams
+    places: list[int]
+    """Of the model's symbols among those of the bars."""
+
+    def take(self, bar: MarketBar) -> None:
+        """Take the next bar."""
+
+    def open(self, row: Bar, stale_bars: Tensor) -> SessionAccount:
+        """Return what a session holds at the close of its first bar: cash."""
+
+    def lanes(self, account: SessionAccount, row: Bar, order: Tensor) -> Account:
+        """Return the accounts (N,) that bound what fills of orders (N,) in a bar."""
+
+    def settle(
+        self, account: SessionAccount, row: Bar, sent: SentOrder, fill: FillBatch
+    ) -> SessionAccount:
+        """Book what was filled (N,), and go to the close of the bar."""
+
+    def decide(self, account: SessionAccount) -> Proposal:
+        """Say what is wanted at the bar that was taken last."""
+
+    def order(self, account: SessionAccount, proposal: Proposal) -> SentOrder:
+        """Say what is sent of it, (N,)."""
 
 
 class Decider:
-    """A model on a stream of bars; remembers bars, never accounts."""
+    """A model of N accounts on a stream of bars."""
 
     def __init__(
         self,
@@ -73,7 +107,9 @@ class Decider:
         self.places = places_of(model.symbols, source.symbols)
         specs = [_spec_of(each) for each in model.feature_ids]
         self._stream = FeatureStream(source.symbols, specs, time_zone=source.time_zone)
-        self._live = model.live()
+        self.live = model.live()
+        self.usable: NDArray[np.bool_] = np.zeros(len(self.places), dtype=bool)
+        """(N,) where every feature of the bar that was taken last is defined."""
         self._features: NDArray[Any] = np.empty((0, 0))
         self._present: NDArray[np.bool_] = np.empty(0, dtype=bool)
 
@@ -83,22 +119,40 @@ class Decider:
         features = self._stream.push(moment, bar.present, bar.fields, bar.covariates)
         self._features, self._present = features[self.places], bar.present[self.places]
         if bar.number >= self._first_bar:
-            self._live.take(self._features, self._present)
+            self.usable = self.live.take(self._features, self._present)
 
-    def decide(self, account: Account) -> Proposal:
+    def open(self, row: Bar, stale_bars: Tensor) -> Account:
+        """Return N accounts, all in cash, at the close of a bar."""
+        number = torch.zeros(len(self.places), dtype=torch.int32)
+        opened = open_accounts(self.rules.account.initial_cash_ccy, number, row.close)
+        return opened._replace(stale_bars=stale_bars)
+
+    def lanes(self, account: SessionAccount, row: Bar, order: Tensor) -> Account:
+        """Return the accounts themselves: each pays for its own orders."""
+        return _single(account)
+
+    def settle(
+        self, account: SessionAccount, row: Bar, sent: SentOrder, fill: FillBatch
+    ) -> Account:
+        """Book what was filled (N,), and go to the close of the bar."""
+        return settle_bar(self.rules, self.rates, _single(account), row, sent, fill).after
+
+    def decide(self, account: SessionAccount) -> Proposal:
         """Ask the model at the bar that was taken last; N accounts."""
+        account = _single(account)
         private = observe_accounts(self.rules, account)
         codes = None
         if self.rules.action.space == "discrete":
             codes = allowed_codes(self.rules, self.rates, account).numpy()
-        answer = self._live.act(private.numpy(), codes)
+        answer = self.live.act(private.numpy(), codes)
         action = torch.from_numpy(np.asarray(answer.action, dtype=np.float64))
         if gross_frac := self.rules.action.neutral_gross_frac:
             action = neutralise(action[:, None], account.stale_bars[:, None] == 0, gross_frac)[:, 0]
         return Proposal(action, answer.confidence, self._hash_inputs(private.numpy()))
 
-    def order(self, account: Account, action: Tensor) -> SentOrder:
+    def order(self, account: SessionAccount, proposal: Proposal) -> SentOrder:
         """Read actions (N,) as the simulator does: exits, order rules, units of the venue."""
+        account, action = _single(account), proposal.action
         room = buying_power_of(self.rules.limits, self.rates, account, account.equity)
         wanted = action.long() if self.rules.action.space == "discrete" else action
         decision = decode(self.rules, account, room, wanted)
@@ -112,6 +166,11 @@ class Decider:
             hashlib.sha256(b"".join(row[lane].tobytes() for row in rows)).hexdigest()
             for lane in range(count)
         )
+
+
+def _single(account: SessionAccount) -> Account:
+    assert isinstance(account, Account)
+    return account
 
 
 def require_same_action(

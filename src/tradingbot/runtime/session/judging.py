@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
+
+from torch import Tensor
 
 from tradingbot.domain.denial import Denial
 from tradingbot.domain.exact_number import MAX_DECIMALS
 from tradingbot.domain.order_intent import OrderIntent, Side
-from tradingbot.market.account import Account
 from tradingbot.market.advance import SentOrder
+from tradingbot.market.portfolio.account import PortfolioAccount
 from tradingbot.risk.gate import OrderDenial
 from tradingbot.runtime.approval import Approval
 from tradingbot.runtime.brokers.protocol import BrokerAccount, BrokerAsset
 from tradingbot.runtime.gate import OrderContext
+from tradingbot.runtime.session.account_record import SessionAccount
 from tradingbot.runtime.session.decision import Proposal
 from tradingbot.runtime.session.desk import Desk
 from tradingbot.runtime.session.facts import MarketFacts
@@ -82,7 +85,7 @@ def judge_orders(
     desk: Desk,
     model: tuple[str, tuple[str, ...]],
     at: datetime,
-    account: Account,
+    account: SessionAccount,
     sent: SentOrder,
     proposal: Proposal,
     facts: tuple[MarketFacts, VenueFacts],
@@ -93,14 +96,15 @@ def judge_orders(
         desk: With the gate.
         model: Hash, and N symbols.
         at: Close of the bar.
-        account: N accounts at that close.
+        account: N accounts at that close, or one.
         sent: What the simulator would send.
         proposal: What was wanted, with its confidence.
         facts: Of the market and of the venue.
     """
     sha256, symbols = model
     values = _held_values(symbols, account)
-    money = (float(account.cash.sum()), float(account.equity.sum()))
+    money = _money(account, sent.order)
+    facts = (facts[0], _with_sales(facts[1], account, money[0]))
     order, denial = sent.order.clone(), sent.denial.clone()
     intents: list[OrderIntent | None] = []
     approvals: list[Approval] = []
@@ -142,16 +146,33 @@ def judge_order(
     lane: int,
     intent: OrderIntent,
     symbols: Sequence[str],
-    account: Account,
+    account: SessionAccount,
     facts: tuple[MarketFacts, VenueFacts],
 ) -> Approval | OrderDenial:
     """Put one order before the gate."""
-    money = (float(account.cash.sum()), float(account.equity.sum()))
+    money = _money(account)
     values = _held_values(symbols, account)
     return desk.gate.judge(intent, _context(desk, lane, intent, account, money, values, facts))
 
 
-def _held_values(symbols: Sequence[str], account: Account) -> dict[str, float]:
+def _money(account: SessionAccount, order: Tensor | None = None) -> tuple[float, float]:
+    """Return cash that orders (N,) may use, and equity; in one account its sales pay for buys."""
+    cash = account.cash
+    if isinstance(account, PortfolioAccount) and order is not None:
+        cash = account.payable(order)[:1]
+    return float(cash.sum()), float(account.equity.sum())
+
+
+def _with_sales(venue: VenueFacts, account: SessionAccount, cash_ccy: float) -> VenueFacts:
+    """Count what sales of one account bring at the open as power to buy there."""
+    sales = cash_ccy - float(account.cash.sum())
+    if not isinstance(account, PortfolioAccount) or sales <= 0.0:
+        return venue
+    power = venue.account.buying_power_ccy + Decimal(sales).quantize(_STEP)
+    return replace(venue, account=replace(venue.account, buying_power_ccy=power))
+
+
+def _held_values(symbols: Sequence[str], account: SessionAccount) -> dict[str, float]:
     worth = zip(symbols, (account.units * account.mark).tolist(), strict=True)
     return {symbol: value for symbol, value in worth if value}
 
@@ -160,7 +181,7 @@ def _context(
     desk: Desk,
     lane: int,
     intent: OrderIntent,
-    account: Account,
+    account: SessionAccount,
     money: tuple[float, float],
     values: dict[str, float],
     facts: tuple[MarketFacts, VenueFacts],

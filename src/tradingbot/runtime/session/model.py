@@ -50,6 +50,19 @@ class LiveModel(Protocol):
         """Return what to do at the bar that was taken last."""
         ...
 
+    def look(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return what a master sees of the bar that was taken last: of each symbol, and of all."""
+        ...
+
+
+class SleeveTerms(Protocol):
+    """What a master adds to its agents."""
+
+    @property
+    def sleeve_rules(self) -> Mapping[str, Any]:
+        """Fields of `market.params.SimulatorParams`, of the sleeves' own accounts."""
+        ...
+
 
 class DecidingModel(Protocol):
     """N agents, one symbol each."""
@@ -74,6 +87,15 @@ class DecidingModel(Protocol):
         """Bars that must be taken before the first decision."""
         ...
 
+    @property
+    def portfolio(self) -> SleeveTerms | None:
+        """What a master divides one account by; None where every symbol has an account."""
+        ...
+
     def live(self) -> LiveModel:
         """Return it without any memory."""
+        ...
+
+    def allocate(self, inputs: NDArray[Any]) -> NDArray[Any]:
+        """Return weights (1, N + 1) that a master wants of what it sees, (1, I)."""
         ...

@@ -54,7 +54,7 @@ def resume_turn(session: TradingSession, *, sends: bool, now: datetime | None) -
         rule = "the bars must be those that the session has seen"
         was = "none" if session.bar is None else session.bar.closed_at
         raise TradingError(rule, was=was, where=f"bar {last}, {state.at}")
-    session.account = read_account(kept["fields"])
+    session.account = read_account(kept)
     desk.gate.breakers = read_breakers(state.breakers)
     journaled = desk.journal.order_book(desk.session)
     changes = desk.journal.fill_changes(desk.session)
@@ -106,7 +106,7 @@ def _repeat(
     approvals: Sequence[Approval] = ()
     if sends:  # else its time has passed: nothing is asked for again
         approvals = session.judge(session.bar, proposal, now).approvals
-    sent = session.decider.order(session.account, proposal.action)
+    sent = session.decider.order(session.account, proposal)
     session.sent = repeat_verdicts(sent, session.symbols, turn)
     for each in turn:  # what is not approved any more may have arrived before
         if each.client_order_id not in book.orders:

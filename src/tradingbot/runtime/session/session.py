@@ -22,16 +22,16 @@ from tradingbot.domain.order_intent import OrderIntent
 from tradingbot.domain.plain_values import as_plain_values
 from tradingbot.domain.position import Fill
 from tradingbot.domain.trading_state import TradingState
-from tradingbot.market.account import Account, open_accounts
-from tradingbot.market.advance import SentOrder, settle_bar
+from tradingbot.market.advance import SentOrder
 from tradingbot.market.arriving_bars import ArrivingBars
 from tradingbot.market.bars import Bar
 from tradingbot.risk.gate import OrderDenial
 from tradingbot.runtime.approval import Approval
 from tradingbot.runtime.breaker import mark_equity, permitted_state
+from tradingbot.runtime.session.account_record import SessionAccount
 from tradingbot.runtime.session.bars import BarFeed, MarketBar
 from tradingbot.runtime.session.clock import ExchangeHours
-from tradingbot.runtime.session.decision import Decider, Proposal
+from tradingbot.runtime.session.decision import Decider, Proposal, SessionDecider
 from tradingbot.runtime.session.desk import Desk
 from tradingbot.runtime.session.facts import MarketFacts
 from tradingbot.runtime.session.judging import (
@@ -42,6 +42,7 @@ from tradingbot.runtime.session.judging import (
     judge_orders,
 )
 from tradingbot.runtime.session.model import DecidingModel, ModelReference
+from tradingbot.runtime.session.portfolio import PortfolioDecider
 from tradingbot.runtime.session.resumption import resume_turn
 from tradingbot.runtime.session.settlement import batch_fills, send_nothing
 from tradingbot.runtime.session.terms import SessionTerms
@@ -53,7 +54,7 @@ NOT_FINITE = "MODEL_NOT_FINITE"
 
 
 class TradingSession:
-    """N symbols, one account each, on one desk."""
+    """N symbols on one desk: an account for each, or one whose capital a master divides."""
 
     def __init__(
         self,
@@ -88,7 +89,7 @@ class TradingSession:
         self.symbols = model.symbols
         self.facts = MarketFacts(self.symbols)
         self._arriving = ArrivingBars(len(self.symbols))
-        self.account: Account | None = None
+        self.account: SessionAccount | None = None
         self.sent: SentOrder | None = None
         self.bar: MarketBar | None = None
         self.models: Callable[[ModelReference], DecidingModel] | None = None
@@ -148,6 +149,10 @@ class TradingSession:
         if model.symbols != self.symbols:
             rule = "a model that takes over must decide for the symbols of the session"
             raise ConfigError(rule, was=", ".join(model.symbols[:5]), where=reference.path)
+        if (model.portfolio is None) != (self.model.portfolio is None):
+            rule = "a model that takes over must hold as many accounts as the session"
+            was = "single accounts" if model.portfolio is None else "one for all symbols"
+            raise ConfigError(rule, was=was, where=reference.path)
         decider = self.decider_of(model)
         if self.bar is not None:
             for bar in self.source.known_bars(self.bar.number):
@@ -208,9 +213,11 @@ class TradingSession:
         self.bar = bar
         return row
 
-    def decider_of(self, model: DecidingModel) -> Decider:
+    def decider_of(self, model: DecidingModel) -> SessionDecider:
         """Return a model that has taken no bar yet."""
         terms = self.terms
+        if model.portfolio is not None:
+            return PortfolioDecider(model, self.source, terms.rules, self.rates)
         return Decider(model, self.source, terms.rules, self.rates, first_bar=terms.first_bar)
 
     def is_fresh(self, now: datetime) -> bool:
@@ -218,12 +225,10 @@ class TradingSession:
         assert self.bar is not None
         return now - self.bar.closed_at <= timedelta(seconds=self.terms.fresh_s)
 
-    def _open(self, row: Bar) -> Account:
-        number = torch.zeros(len(self.symbols), dtype=torch.int32)
-        cash = self.terms.rules.account.initial_cash_ccy
-        opened = open_accounts(cash, number, row.close)
+    def _open(self, row: Bar) -> SessionAccount:
+        opened = self.decider.open(row, self._arriving.stale_bars)
         self._mark(opened)
-        return opened._replace(stale_bars=self._arriving.stale_bars)
+        return opened
 
     def _settle(self, bar: MarketBar, row: Bar, since: datetime, now: datetime) -> None:
         """Book what the venue did at the open of the bar, and go to its close."""
@@ -231,16 +236,15 @@ class TradingSession:
         assert self.sent is not None
         if self._venue is not None:
             opened_at = self.hours.opened_at(bar.closed_at, since)
-            self._venue.fill_orders(opened_at, self.symbols, self.account, row)
+            lanes = self.decider.lanes(self.account, row, self.sent.order)
+            self._venue.fill_orders(opened_at, self.symbols, lanes, row)
         fills = [*self.unbooked, *self.desk.settle(now, since)]
         self.unbooked = []
         batch = batch_fills(fills, self.symbols, row.open)
-        rules = self.terms.rules
-        done = settle_bar(rules, self.rates, self.account, row, self.sent, batch)
-        self.account = done.after
+        self.account = self.decider.settle(self.account, row, self.sent, batch)
         self._mark(self.account)
 
-    def _mark(self, account: Account) -> None:
+    def _mark(self, account: SessionAccount) -> None:
         """Tell the breakers what the accounts are worth."""
         assert self.bar is not None
         gate, day = self.desk.gate, self.hours.day_of(self.bar.closed_at)
@@ -280,7 +284,7 @@ class TradingSession:
     def judge(self, bar: MarketBar, proposal: Proposal, now: datetime) -> JudgedOrders:
         """Put what is wanted at a bar before the gate."""
         assert self.account is not None
-        sent = self.decider.order(self.account, proposal.action)
+        sent = self.decider.order(self.account, proposal)
         wanted = find_wanted(self.symbols, sent)
         facts = (self.facts, ask_venue(self.desk, now, wanted))
         model = (self.model.sha256, self.symbols)

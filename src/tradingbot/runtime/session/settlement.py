@@ -12,10 +12,10 @@ from tradingbot.domain.action import Action
 from tradingbot.domain.denial import Denial, ExitReason, SessionDenial
 from tradingbot.domain.order import Order, OrderStatus
 from tradingbot.domain.position import Fill
-from tradingbot.market.account import Account
 from tradingbot.market.actions.decision import Decision
 from tradingbot.market.advance import SentOrder
 from tradingbot.market.ledger import FillBatch
+from tradingbot.runtime.session.account_record import SessionAccount
 
 _DENIALS: dict[str, Denial | SessionDenial] = {
     **SessionDenial.__members__,
@@ -74,9 +74,9 @@ def repeat_verdicts(sent: SentOrder, symbols: Sequence[str], orders: Iterable[Or
     return sent._replace(order=order, denial=denial)
 
 
-def send_nothing(account: Account) -> SentOrder:
+def send_nothing(account: SessionAccount) -> SentOrder:
     """Return what is sent where nothing was decided: nothing, also by exits."""
-    zeros, none = torch.zeros_like(account.cash), torch.zeros_like(account.repeats)
+    zeros, none = torch.zeros_like(account.units), torch.zeros_like(account.repeats)
     hold = torch.full_like(none, int(Action.HOLD))
     decision = Decision(zeros, hold, hold, none.bool(), account.smoothed, none)
     denial, forced = (torch.full_like(none, int(each)) for each in (Denial.NONE, ExitReason.NONE))

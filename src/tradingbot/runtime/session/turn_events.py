@@ -17,11 +17,10 @@ from tradingbot.domain.events.session import (
 from tradingbot.domain.events.trading import OrderDenied, OrderSubmitted
 from tradingbot.domain.plain_values import as_plain_values
 from tradingbot.domain.trading_state import TradingState
-from tradingbot.market.account import Account
 from tradingbot.market.advance import SentOrder
-from tradingbot.runtime.session.account_record import write_account
+from tradingbot.runtime.session.account_record import SessionAccount, write_account
 from tradingbot.runtime.session.bars import MarketBar
-from tradingbot.runtime.session.decision import Decider, Proposal
+from tradingbot.runtime.session.decision import Proposal, SessionDecider
 from tradingbot.runtime.session.desk import Desk
 from tradingbot.runtime.session.judging import JudgedOrders
 
@@ -29,7 +28,7 @@ SHADOW_NOT_FINITE = "SHADOW_NOT_FINITE"
 
 
 def list_decisions(
-    decider: Decider,
+    decider: SessionDecider,
     bar: MarketBar,
     proposal: Proposal,
     sent: SentOrder,
@@ -55,12 +54,12 @@ def list_decisions(
 
 
 def list_turn(
-    decider: Decider,
+    decider: SessionDecider,
     bar: MarketBar,
     proposal: Proposal,
     judged: JudgedOrders,
-    shadow: Decider | None,
-    account: Account,
+    shadow: SessionDecider | None,
+    account: SessionAccount,
 ) -> list[Event]:
     """Return the decisions of a turn with the orders that follow, and those of a shadow.
 
@@ -76,7 +75,7 @@ def list_turn(
         beside = shadow.decide(account)
     except ModelAnswerError as e:
         return [*made, AlertRaised(bar.closed_at, AlertLevel.WARNING, SHADOW_NOT_FINITE, str(e))]
-    sent = shadow.order(account, beside.action)
+    sent = shadow.order(account, beside)
     return [*made, *list_decisions(shadow, bar, beside, sent, is_shadow=True)]
 
 
@@ -95,7 +94,7 @@ def list_orders(judged: JudgedOrders, now: datetime) -> list[Event]:
 def write_state(
     desk: Desk,
     bar: MarketBar,
-    account: Account,
+    account: SessionAccount,
     trading_state: TradingState,
     action: list[float] | None,
 ) -> SessionStateSaved:
@@ -104,7 +103,7 @@ def write_state(
     Args:
         desk: Holdings, book and breakers; those before the orders of the turn.
         bar: The last that is settled.
-        account: N accounts at its close.
+        account: At its close.
         trading_state: What the session may do.
         action: N actions that were decided on it; None where nothing was decided.
     """
@@ -115,5 +114,5 @@ def write_state(
         Decimal(repr(float(account.equity.sum()))),
         {symbol: each.units for symbol, each in desk.holdings.positions.items() if each.units},
         as_plain_values(desk.gate.breakers),
-        {"bar": bar.number, "fields": write_account(account), "action": action},
+        {"bar": bar.number, **write_account(account), "action": action},
     )

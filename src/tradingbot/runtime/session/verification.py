@@ -7,10 +7,9 @@ from typing import Any, NamedTuple
 
 from tradingbot.domain.errors import ConfigError
 from tradingbot.domain.events.session import DecisionMade, ModelLoaded, SessionStateSaved
-from tradingbot.market.account import Account
-from tradingbot.runtime.session.account_record import read_account
+from tradingbot.runtime.session.account_record import SessionAccount, read_account
 from tradingbot.runtime.session.bars import MarketBar
-from tradingbot.runtime.session.decision import Decider
+from tradingbot.runtime.session.decision import SessionDecider
 from tradingbot.runtime.session.model import ModelReference
 from tradingbot.runtime.session.session import TradingSession
 from tradingbot.runtime.session.turn_events import list_decisions
@@ -41,7 +40,7 @@ def verify_day(session: TradingSession, day: date) -> VerifiedDay:
     journal, name = session.desk.journal, session.desk.session
     made = _decisions_of(session, day)
     accounts = {
-        state.at: read_account(state.account["fields"])
+        state.at: read_account(state.account)
         for state in journal.events(name, SessionStateSaved)
         if isinstance(state, SessionStateSaved) and state.at in made
     }
@@ -85,7 +84,7 @@ def _decisions_of(session: TradingSession, day: date) -> dict[Any, dict[str, Dec
     return made
 
 
-def _other_deciders(session: TradingSession, models: set[str]) -> dict[str, Decider]:
+def _other_deciders(session: TradingSession, models: set[str]) -> dict[str, SessionDecider]:
     """Open the models that took over from the first one, by their hash."""
     desk = session.desk
     loaded = desk.journal.events(desk.session, ModelLoaded)
@@ -104,10 +103,13 @@ def _other_deciders(session: TradingSession, models: set[str]) -> dict[str, Deci
 
 
 def _compare(
-    decider: Decider, bar: MarketBar, account: Account, journaled: dict[str, DecisionMade]
+    decider: SessionDecider,
+    bar: MarketBar,
+    account: SessionAccount,
+    journaled: dict[str, DecisionMade],
 ) -> str | None:
     proposal = decider.decide(account)
-    sent = decider.order(account, proposal.action)
+    sent = decider.order(account, proposal)
     for again in list_decisions(decider, bar, proposal, sent):
         was = journaled.get(again.symbol)
         if was is None:

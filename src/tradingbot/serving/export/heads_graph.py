@@ -14,7 +14,8 @@ from tradingbot.serving.graph_contract import Confidence
 
 _FORBIDDEN = -1.0e9
 """Preference for a code that is not allowed, as in `networks.distributions`."""
-_ACTIVATIONS = {"tanh": "Tanh", "relu": "Relu", "gelu": "Gelu"}
+ACTIVATIONS = {"tanh": "Tanh", "relu": "Relu", "gelu": "Gelu"}
+"""Operators of `networks.heads.ACTIVATIONS`."""
 _FLOAT = 1  # of ONNX's types
 
 
@@ -55,7 +56,7 @@ def _write_layers(graph: OnnxGraph, policy: NetworkPolicy, agent: str, seen: str
     hidden = seen
     for weight, bias in [*zip(actor.weights, actor.biases, strict=True)][:-1]:
         affine = _affine(graph, (weight, bias), agent, hidden)
-        hidden = graph.apply(_ACTIVATIONS[actor.config.activation], affine)
+        hidden = graph.apply(ACTIVATIONS[actor.config.activation], affine)
     if actor.config.pooling == "pooled":
         return _affine(graph, (actor.weights[-1], actor.biases[-1]), agent, hidden)
     return _affine(graph, last_layer(actor), agent, hidden)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import deepcopy
 from typing import Any, NamedTuple
 
@@ -42,16 +43,23 @@ class ParityInputs(NamedTuple):
 
 def hostile_inputs(loaded: StoredPolicy, n_bars: int, *, seed: int = 0) -> ParityInputs:
     """Draw rows of every size, with whole bars and columns of zeros and bounds among them."""
-    n_agents, generator = len(loaded.agents), random_stream(seed, "export/parity")
-    rows = generator.standard_normal((n_agents, n_bars, loaded.n_columns))
-    rows *= generator.choice(_SCALES, size=(n_agents, n_bars, 1))
-    rows[:, :: max(1, n_bars // 8)] = 0.0  # a bar that no symbol has
-    spikes = generator.random(rows.shape) < 0.01
-    rows[spikes] = generator.choice([-1e6, -10.0, 10.0, 1e6], size=int(spikes.sum()))
     # Scaling lets nothing larger through; where it has no bound, ten deviations are hostile enough.
     bound = loaded.acting.feature_bound or _USUAL_BOUND
-    rows = np.clip(rows, -bound, bound)
-    return with_accounts(torch.from_numpy(rows.astype(np.float32)), seed=seed, scale=3.0)
+    shape = (len(loaded.agents), n_bars, loaded.n_columns)
+    rows = draw_hostile(random_stream(seed, "export/parity"), shape, bound)
+    return with_accounts(torch.from_numpy(rows), seed=seed, scale=3.0)
+
+
+def draw_hostile(
+    generator: np.random.Generator, shape: tuple[int, int, int], bound: float
+) -> NDArray[np.float32]:
+    """Draw rows (N, T, F) of every size within a bound, some of them zeros, some with spikes."""
+    rows = generator.standard_normal(shape)
+    rows *= generator.choice(_SCALES, size=(*shape[:2], 1))
+    rows[:, :: max(1, shape[1] // 8)] = 0.0  # a bar that no symbol has
+    spikes = generator.random(rows.shape) < 0.01
+    rows[spikes] = generator.choice([-1e6, -10.0, 10.0, 1e6], size=int(spikes.sum()))
+    return np.clip(rows, -bound, bound).astype(np.float32)
 
 
 def with_accounts(rows: Tensor, *, seed: int = 0, scale: float = 1.0) -> ParityInputs:
@@ -106,10 +114,10 @@ def compare(loaded: StoredPolicy, model: ServedModel, inputs: ParityInputs) -> G
     return Gaps(largest, n_agents * n_bars, n_differ)
 
 
-def measure_parity(
+def measure_gaps(
     loaded: StoredPolicy, model: ServedModel, real: Tensor | None, *, n_hostile: int
-) -> ParityRecord:
-    """Compare on real rows (N, T, F), where there are some, and on drawn ones.
+) -> tuple[list[Gaps], list[Gaps]]:
+    """Compare on drawn rows, and on real ones (N, T, F) where there are some.
 
     Args:
         loaded: The policy in PyTorch.
@@ -117,24 +125,32 @@ def measure_parity(
         real: Scaled rows; None: none are at hand.
         n_hostile: Hostile rows, of all agents together, at the least.
 
+    Returns:
+        Of hostile rows, and of real ones.
+    """
+    n_bars = max(2 * model.lookback_bars, -(-n_hostile // len(loaded.agents)))
+    hostile = [compare(loaded, model, hostile_inputs(loaded, n_bars))]
+    return hostile, [] if real is None else [compare(loaded, model, with_accounts(real))]
+
+
+def record_parity(hostile: Sequence[Gaps], real: Sequence[Gaps], *, where: str) -> ParityRecord:
+    """Put together what comparing came to.
+
     Raises:
         ConfigError: If they differ by more than `TOLERANCE`.
     """
-    n_bars = max(2 * model.lookback_bars, -(-n_hostile // len(loaded.agents)))
-    made = [compare(loaded, model, hostile_inputs(loaded, n_bars))]
-    if real is not None:
-        made.append(compare(loaded, model, with_accounts(real)))
+    made = [*hostile, *real]
     largest = max(each.largest for each in made)
     if not largest <= TOLERANCE:
         raise ConfigError(
             f"ONNX Runtime must agree with PyTorch to {TOLERANCE:g}",
             was=f"{largest:.2g}",
-            where=str(loaded.checkpoint.folder),
+            where=where,
             remedy="Do not serve this run; report it with its configuration",
         )
     return ParityRecord(
-        n_real=made[1].n_rows if real is not None else 0,
-        n_hostile=made[0].n_rows,
+        n_real=sum(each.n_rows for each in real),
+        n_hostile=sum(each.n_rows for each in hostile),
         largest_difference=largest,
         n_decisions=sum(each.n_rows for each in made),
         n_decisions_differ=sum(each.n_decisions_differ for each in made),

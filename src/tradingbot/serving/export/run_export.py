@@ -16,6 +16,8 @@ from tradingbot.market.private_features import PRIVATE_FEATURES
 from tradingbot.networks.view import TableView
 from tradingbot.risk.limits import SessionLimits
 from tradingbot.runs.directory import RunDirectory
+from tradingbot.runs.finding import is_portfolio
+from tradingbot.runs.master import StoredChain, load_chain
 from tradingbot.runs.policy import StoredPolicy, load_policy
 from tradingbot.serving import graph_contract as contract
 from tradingbot.serving.bundle import (
@@ -27,14 +29,23 @@ from tradingbot.serving.bundle import (
     ParityRecord,
     write_bundle,
 )
+from tradingbot.serving.export import master_export
 from tradingbot.serving.export.encoder_graph import describe_encoder, stream_model, window_model
 from tradingbot.serving.export.heads_graph import confidence_kind, heads_model
-from tradingbot.serving.export.parity import HOSTILE_ROWS, hostile_inputs, measure_parity
-from tradingbot.serving.golden import answer_golden
+from tradingbot.serving.export.master_graph import master_model
+from tradingbot.serving.export.parity import (
+    HOSTILE_ROWS,
+    hostile_inputs,
+    measure_gaps,
+    record_parity,
+)
+from tradingbot.serving.golden import MASTER_INPUTS, answer_golden
 from tradingbot.serving.served_model import ServedModel
 
 _GOLDEN_AGENTS = 8
 _GOLDEN_BARS = 3  # beyond the lookback
+_GOLDEN_VIEWS = 16  # of a master
+_VIEWS_PER_ROW = 5  # hostile ones of a master, which costs less than an encoder
 _MOST_REAL_ROWS = 20_000
 _NOT_MEASURED = ParityRecord(
     n_real=0, n_hostile=0, largest_difference=0.0, n_decisions=0, n_decisions_differ=0
@@ -56,6 +67,7 @@ def export_run(
     *,
     verdict: BundleVerdict | None = None,
     real: Tensor | None = None,
+    real_sleeves: Tensor | None = None,
     n_hostile: int = HOSTILE_ROWS,
 ) -> ExportedRun:
     """Write what a run acts by as a bundle.
@@ -66,29 +78,53 @@ def export_run(
         verdict: Of the gates; None: it was not evaluated.
         real: (N, T, F) scaled rows of the run's data, of which the last are compared; None: only
             hostile ones are.
-        n_hostile: Rows of hostile inputs that are compared, at the least.
+        real_sleeves: (T, N · D + S) what the master of a portfolio saw of its sleeves, of which the
+            last are compared; None: only hostile ones are.
+        n_hostile: Rows of hostile inputs that are compared, at the least, of agents and of a
+            master.
 
     Raises:
-        ConfigError: If the run acts by vectors, has no scalers, or ONNX Runtime disagrees.
-        StorageError: If its checkpoint is damaged, or the disk refuses.
+        ConfigError: If the run follows options, has no scalers, sleeves are traded by a rule, or
+            ONNX Runtime disagrees.
+        StorageError: If a checkpoint is damaged, or the disk refuses.
     """
-    loaded = load_policy(run)
+    chain, loaded = _load(run)
     _require_exportable(loaded)
-    files, manifest = build_graphs(loaded, run, verdict or BundleVerdict())
+    files, manifest = build_graphs(loaded, run, verdict or BundleVerdict(), chain)
     draft = ServedModel(Bundle(path, "", manifest, files))
     n_bars = max(4 * draft.lookback_bars, _MOST_REAL_ROWS // len(loaded.agents))
     compared = None if real is None else real[:, -n_bars:].contiguous()
-    parity = measure_parity(loaded, draft, compared, n_hostile=n_hostile)
-    files[GOLDEN_FILE] = _golden(loaded, draft)
+    hostile, seen = measure_gaps(loaded, draft, compared, n_hostile=n_hostile)
+    if chain is not None:
+        inputs = master_export.hostile_views(chain, _VIEWS_PER_ROW * n_hostile)
+        hostile.append(master_export.compare_master(chain, draft, inputs))
+        if real_sleeves is not None:
+            own = master_export.with_portfolios(chain, real_sleeves[-_MOST_REAL_ROWS:])
+            seen.append(master_export.compare_master(chain, draft, own))
+    parity = record_parity(hostile, seen, where=str(loaded.checkpoint.folder))
+    files[GOLDEN_FILE] = _golden(loaded, draft, chain)
     manifest = manifest.model_copy(update={"parity": parity})
     sha256 = write_bundle(path, manifest, files)
     return ExportedRun(path, sha256, ServedModel.open(path, sha256=sha256).manifest)
 
 
+def _load(run: RunDirectory) -> tuple[StoredChain | None, StoredPolicy]:
+    """Return the chain of a portfolio, if it is one, and the agents: its sleeves' or the run's."""
+    if not is_portfolio(run):
+        return None, load_policy(run)
+    chain = load_chain(run)
+    master_export.require_agents(chain, run)
+    assert chain.agents is not None
+    return chain, chain.agents
+
+
 def build_graphs(
-    loaded: StoredPolicy, run: RunDirectory, verdict: BundleVerdict
+    loaded: StoredPolicy,
+    run: RunDirectory,
+    verdict: BundleVerdict,
+    chain: StoredChain | None = None,
 ) -> tuple[dict[str, bytes], BundleManifest]:
-    """Return the three graphs of a policy, and the manifest that describes them."""
+    """Return the graphs of a policy, and of a master over it, and what describes them."""
     encoder = loaded.seen_through
     width, n_private = encoder.width, len(loaded.layout.private)
     policy = loaded.policy_on(TableView(torch.zeros(len(loaded.agents), 1, width)))
@@ -107,9 +143,18 @@ def build_graphs(
         has_codes=policy.squash is None,
         memory=describe_encoder(encoder).memory,
     )
+    described, portfolio = _describe_run(loaded, run), None
+    if chain is not None:
+        assert chain.agents_run is not None
+        n_inputs = master_export.n_master_inputs(chain)
+        files[contract.MASTER_FILE] = master_model(chain.master, n_inputs)
+        sizes = sizes.model_copy(update={"n_master_inputs": n_inputs})
+        agents = _describe_run(loaded, chain.agents_run)
+        portfolio = master_export.describe_portfolio(chain, run, agents)
+        described = _describe_run(chain.loaded, run)
     manifest = BundleManifest(
         files={},
-        run=_describe_run(loaded, run),
+        run=described,
         symbols=loaded.agents,
         acting=loaded.acting,
         sizes=sizes,
@@ -119,6 +164,7 @@ def build_graphs(
         periods=run.record.periods,
         verdict=verdict,
         parity=_NOT_MEASURED,
+        portfolio=portfolio,
     )
     return files, manifest
 
@@ -139,7 +185,7 @@ def _describe_run(loaded: StoredPolicy, run: RunDirectory) -> BundleRun:
     )
 
 
-def _golden(loaded: StoredPolicy, draft: ServedModel) -> bytes:
+def _golden(loaded: StoredPolicy, draft: ServedModel, chain: StoredChain | None) -> bytes:
     """Return inputs of a few agents, and what the draft answers."""
     n_agents = len(loaded.agents)
     drawn = hostile_inputs(loaded, draft.lookback_bars + _GOLDEN_BARS, seed=1)
@@ -150,6 +196,8 @@ def _golden(loaded: StoredPolicy, draft: ServedModel) -> bytes:
         "private": np.ascontiguousarray(drawn.private[..., agent].numpy()),
         "allowed": np.ascontiguousarray(drawn.allowed[..., agent].numpy()),
     }
+    if chain is not None:
+        inputs[MASTER_INPUTS] = master_export.hostile_views(chain, _GOLDEN_VIEWS, seed=1)
     return pack_tensors({**inputs, **answer_golden(draft, inputs)})
 
 

@@ -15,7 +15,8 @@ from tradingbot.features.inputs import BAR_FIELDS
 from tradingbot.features.registry import feature_of_id
 from tradingbot.features.streaming import FeatureStream
 from tradingbot.features.time_fields import TIME_FIELDS
-from tradingbot.serving.served_model import Floats, ServedAnswer, ServedModel
+from tradingbot.serving.served_model import ServedModel
+from tradingbot.serving.served_stream import Floats, ServedAnswer
 from tradingbot.serving.server.problems import Problem, invalid
 from tradingbot.serving.server.schemas import ClosedBars
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradingbot.features.registry import regime_features
-from tradingbot.serving.served_model import Floats
+from tradingbot.serving.served_stream import Floats
 from tradingbot.serving.server.prediction import SeenWindows, ServingModel
 from tradingbot.serving.server.problems import invalid
 from tradingbot.serving.server.schemas import Explanation, FeatureContribution, SignalChange

@@ -15,7 +15,7 @@ from pathlib import Path
 from threading import Lock
 from time import monotonic
 
-from tradingbot.domain.errors import StorageError, TradingError, UserError
+from tradingbot.domain.errors import ConfigError, StorageError, TradingError, UserError
 from tradingbot.serving.model_versions import ModelVersion
 from tradingbot.serving.registry import ModelRegistry
 from tradingbot.serving.served_model import ServedModel
@@ -197,7 +197,15 @@ class ModelSlot:
     def _open(self, version: ModelVersion) -> ServingModel:
         """Open a bundle and compare its golden vectors."""
         path = self._registry.bundle_path(version)
-        return ServingModel(ServedModel.open(path, sha256=version.bundle_sha256), version.name)
+        model = ServedModel.open(path, sha256=version.bundle_sha256)
+        if model.manifest.portfolio is not None:
+            raise ConfigError(
+                "a server must answer for accounts of single symbols",
+                was="a portfolio, whose weights follow from its sleeves' accounts",
+                where=version.name,
+                remedy=f"Trade it on paper: tradingbot paper start {version.name}",
+            )
+        return ServingModel(model, version.name)
 
     def _put(self, serving: ServingModel, *, problem: str | None = None) -> ServingSnapshot:
         """Bring the stream of a new model up to the present bar, then let it serve."""

@@ -18,7 +18,8 @@ from tradingbot.domain.errors import suggest
 from tradingbot.domain.plain_values import read_record
 from tradingbot.market.params import ActionRules
 from tradingbot.risk.limits import RiskLimits
-from tradingbot.serving.served_model import Floats, ServedAnswer, ServedModel
+from tradingbot.serving.served_model import ServedModel
+from tradingbot.serving.served_stream import Floats, ServedAnswer
 from tradingbot.serving.server.accounts import allowed_codes, private_numbers
 from tradingbot.serving.server.bar_stream import BarFeatures, PushedBar, padded
 from tradingbot.serving.server.problems import Problem, invalid

@@ -13,14 +13,8 @@ from hypothesis import strategies as st
 from tradingbot.domain.denial import Denial
 from tradingbot.market.costs import CostProfile
 from tradingbot.market.params import AccountRules, SimulatorParams
-from tradingbot.market.portfolio.accounting import (
-    LOWEST_FACTOR,
-    PortfolioHoldings,
-    Rebalanced,
-    SleeveBars,
-    attainable,
-    rebalance,
-)
+from tradingbot.market.portfolio.accounting import LOWEST_FACTOR, Rebalanced, rebalance
+from tradingbot.market.portfolio.net_orders import PortfolioHoldings, SleeveBars, attainable
 from tradingbot.risk.limits import RiskLimits
 
 VALUE = torch.tensor([1e5], dtype=torch.float64)

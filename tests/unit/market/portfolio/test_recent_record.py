@@ -5,7 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tradingbot.market.portfolio.recent_record import LONG_BARS, RECENT_NAMES, recent_record
+from tradingbot.market.portfolio.recent_record import (
+    LONG_BARS,
+    RECENT_NAMES,
+    RecentRecord,
+    recent_record,
+)
 
 
 def values(n_bars: int = 600, n: int = 3, seed: int = 1) -> np.ndarray:
@@ -39,3 +44,12 @@ def test_later_bars_and_the_size_of_the_account_do_not_matter() -> None:
     assert np.array_equal(recent_record(value)[:400], recent_record(later)[:400])
     small = recent_record(1e-12 * value)
     assert small == pytest.approx(recent_record(value), abs=1e-4)
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_one_close_after_another_gives_the_same_bits(n: int) -> None:
+    value = values(n=n)
+    value[300:310, 0] = 1e-6  # a sleeve that lost nearly all
+    live = RecentRecord(n)
+
+    assert np.array_equal(np.stack([live.take(row) for row in value]), recent_record(value))

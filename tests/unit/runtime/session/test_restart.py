@@ -7,37 +7,37 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.killed_sessions import KILLED_STOP
-from fixtures.replayed_sessions import NAME, open_session
+from fixtures.killed_sessions import KINDS, open_killed
 from fixtures.warm_process import WarmProcess
 
 
-def run_killed(folder: Path, kills: int, seed: int) -> dict[str, object]:
+def run_killed(folder: Path, kills: int, seed: int, kind: str) -> dict[str, object]:
     function = "fixtures.killed_sessions:main"
-    with WarmProcess([str(folder), str(kills), str(seed)], function=function) as process:
+    with WarmProcess([str(folder), str(kills), str(seed), kind], function=function) as process:
         out, said = process.communicate(timeout=600)
     assert process.returncode == 0, said
     found: dict[str, object] = json.loads(out)
     return found
 
 
-def compare(folder: Path, kills: int, seed: int) -> dict[str, object]:
+def compare(folder: Path, kills: int, seed: int, kind: str = "accounts") -> dict[str, object]:
     for name in ("whole", "killed"):
         (folder / name).mkdir()
-    whole = open_session(folder / "whole", stop=KILLED_STOP).run()
-    found = run_killed(folder / "killed", kills, seed)
+    whole, name = open_killed(kind, folder / "whole").run(), KINDS[kind][0].NAME
+    found = run_killed(folder / "killed", kills, seed, kind)
 
-    assert found["decisions"] == [repr(each) for each in whole.journal.decisions(NAME)]
-    assert found["orders"] == [repr(each) for each in whole.journal.orders(NAME)]
-    assert found["at_venue"] == found["journaled"] == len(whole.journal.fills(NAME))
+    assert found["decisions"] == [repr(each) for each in whole.journal.decisions(name)]
+    assert found["orders"] == [repr(each) for each in whole.journal.orders(name)]
+    assert found["at_venue"] == found["journaled"] == len(whole.journal.fills(name))
     assert found["drift"] == {}
     assert found["equity"] == whole.session.equity_ccy
     whole.close()
     return found
 
 
-def test_P04_killed_session_ends_as_one_that_was_not(tmp_path: Path) -> None:
-    assert compare(tmp_path, 3, seed=7)["killed"] == 3
+@pytest.mark.parametrize("kind", KINDS)
+def test_P04_killed_session_ends_as_one_that_was_not(tmp_path: Path, kind: str) -> None:
+    assert compare(tmp_path, 3, seed=7, kind=kind)["killed"] == 3
 
 
 @pytest.mark.slow
@@ -49,6 +49,6 @@ def test_P04_session_survives_two_hundred_kills(tmp_path: Path) -> None:
 def _kills(folder: Path, seed: int) -> int:
     own = folder / str(seed)
     own.mkdir()
-    found = compare(own, 40, seed)
+    found = compare(own, 40, seed, kind=[*KINDS][seed % 2])
     assert isinstance(found["killed"], int)
     return found["killed"]
