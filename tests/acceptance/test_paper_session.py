@@ -15,13 +15,15 @@ from fixtures.paper_workspace import make_paper_workspace
 from tradingbot.app.cli.application import run
 from tradingbot.app.paper import signals
 from tradingbot.data.sources.pacing import Clock
-from tradingbot.domain.events.session import ActAudited
+from tradingbot.domain.events.session import ActAudited, AlertRaised
+from tradingbot.risk.limits import SESSION_RISK, WIDEST_SESSION_LIMITS, SessionLimits
 from tradingbot.runtime.brokers.paper.broker import PaperBroker
 from tradingbot.runtime.journal.reading import JournalReader
 from tradingbot.runtime.session.bars import MarketBar
 from tradingbot.runtime.session.desk import Desk
 from tradingbot.runtime.session.folder import Request, SessionFolder
 
+TIGHT = ("--unlimited", "--limit", "stop_loss_frac=0.01")
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -180,8 +182,41 @@ def test_how_to_has_drills() -> None:
     assert len(DRILLS) >= 18
 
 
-def test_default_limits_deny_what_is_not_sure(paper: Paper) -> None:
-    document = paper.start("limited", "--limit", "min_confidence=1")
+def test_plain_start_has_the_limits_of_the_bundle_and_its_stop_loss(paper: Paper) -> None:
+    document = paper.start("limited")
 
-    assert document["n_fills"] == 0
     assert document["denials"]["LOW_CONFIDENCE"] > 0
+    limited, wide, asked = (
+        SessionFolder.open(paper.workspace, name).settings()
+        for name in ("limited", "first", paper.start("tight", *TIGHT)["session"])
+    )
+    assert limited.session_limits == SessionLimits()
+    assert limited.limits.max_position_frac == SESSION_RISK.max_position_frac
+    assert limited.rules.account.position_loss_frac == SessionLimits().stop_loss_frac
+    assert wide.session_limits == WIDEST_SESSION_LIMITS
+    assert asked.rules.account.position_loss_frac == 0.01
+
+
+@pytest.mark.parametrize("act", ["resume", "arm"])
+def test_B24_C07_settings_that_were_edited_are_refused_and_journaled(
+    paper: Paper, act: str
+) -> None:
+    name = f"edited-{act}"
+    paper.start(name, "--authorise", "ada")
+    folder = SessionFolder.open(paper.workspace, name)
+    whole = folder.settings_path.read_text()
+    loose = json.loads(whole)
+    loose["session_limits"]["max_daily_loss_frac"] = 1.0
+    loose["authorised"] = ["mallory"]
+    folder.settings_path.write_text(json.dumps(loose))
+    by = ("--by", "mallory", "--reason", "more") if act == "arm" else ()
+
+    told = paper(act, name, *by, code=2)
+
+    assert "settings of a session must be those that it was started with" in told
+    with JournalReader.at(folder.journal) as journal:
+        alerts = [each.event for each in journal.newest(name, kind=AlertRaised)]
+    assert alerts[-1].code == "SETTINGS_CHANGED"
+    assert "halted" in paper("kill", name, "--by", "ada", "--reason", "edited")  # always heard
+    folder.settings_path.write_text(whole)
+    assert paper.status(name)["tripped"] == ["kill_switch"]

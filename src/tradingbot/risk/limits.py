@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from tradingbot.domain.checks import CheckedFields, bounded, require
 
@@ -102,27 +102,6 @@ class SessionLimits(CheckedFields):
         require(self.critical_drawdown_frac >= self.max_drawdown_frac, rule, self)
         rule = "min_quantity_units must not exceed max_quantity_units"
         require(self.min_quantity_units <= self.max_quantity_units, rule, self)
-
-
-_LARGER_IS_TIGHTER = frozenset(
-    {"min_confidence", "min_quantity_units", "window_s", "duplicate_window_s", "auction_cutoff_s"}
-)
-
-
-def list_loosened(before: SessionLimits, after: SessionLimits) -> tuple[str, ...]:
-    """Return the names of limits that allow more afterwards than before."""
-    names = []
-    for each in fields(SessionLimits):
-        old, new = getattr(before, each.name), getattr(after, each.name)
-        if each.name == "restricted_symbols":
-            is_looser = not set(old) <= set(new)
-        elif each.name in _LARGER_IS_TIGHTER:
-            is_looser = new < old
-        else:
-            is_looser = new > old
-        if is_looser:
-            names.append(each.name)
-    return tuple(names)
 
 
 SESSION_RISK = RiskLimits(max_position_frac=0.10)

@@ -6,8 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from tradingbot.domain.errors import TradingError
-from tradingbot.risk.limits import SessionLimits, list_loosened
-from tradingbot.runtime.breaker import Breaker, BreakerState, list_tripped
+from tradingbot.runtime.breaker import Breaker, BreakerState
 
 _ARMED: dict[Breaker, dict[str, Any]] = {
     Breaker.KILL_SWITCH: {"kill_reason": None},
@@ -41,33 +40,6 @@ def rearm_breaker(
     if breaker is Breaker.DAILY_LOSS:
         changes["start_ccy"] = state.equity_ccy
     return replace(state, **changes)
-
-
-def change_limits(
-    state: BreakerState,
-    before: SessionLimits,
-    after: SessionLimits,
-    *,
-    by: str,
-    reason: str,
-    authorised: frozenset[str],
-) -> SessionLimits:
-    """Return the limits that hold from now on; tripped breakers allow only tighter ones.
-
-    Raises:
-        TradingError: If the name is not authorised, no reason is given, or a limit is loosened
-            while a breaker is tripped.
-    """
-    require_authorised("changing limits", by, reason, authorised)
-    tripped, loosened = list_tripped(state, before), list_loosened(before, after)
-    if tripped and loosened:
-        raise TradingError(
-            "limits must not be loosened while a breaker is tripped",
-            was=", ".join(loosened),
-            where=", ".join(tripped),
-            remedy="Arm the breaker again first",
-        )
-    return after
 
 
 def require_authorised(what: str, by: str, reason: str, authorised: frozenset[str]) -> None:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields, replace
 from datetime import date, timedelta
 from decimal import Decimal
-from typing import Any
 
 import pytest
 
@@ -15,7 +13,7 @@ from fixtures.session_orders import wanted
 from tradingbot.domain.errors import TradingError
 from tradingbot.domain.plain_values import as_plain_values
 from tradingbot.domain.trading_state import TradingState
-from tradingbot.risk.limits import SessionLimits, list_loosened
+from tradingbot.risk.limits import SessionLimits
 from tradingbot.runtime.breaker import (
     Breaker,
     BreakerState,
@@ -33,22 +31,11 @@ from tradingbot.runtime.breaker import (
     set_trading_state,
     use_message,
 )
-from tradingbot.runtime.rearm import change_limits, rearm_breaker
+from tradingbot.runtime.rearm import rearm_breaker
 
 LIMITS = SessionLimits()
 MONDAY, TUESDAY = date(2026, 1, 5), date(2026, 1, 6)
 DESK = frozenset({"ada"})
-TIGHTER: dict[str, Any] = {
-    "min_confidence": 0.9,
-    "min_quantity_units": 1.0,
-    "window_s": 90.0,
-    "duplicate_window_s": 9.0,
-    "auction_cutoff_s": 90.0,
-    "queue_when_closed": False,
-    "restricted_symbols": ("SPY",),
-    "critical_drawdown_frac": 0.16,
-    "max_drift_units": 0.0,
-}
 
 
 def marked(*equities: str, day: date = MONDAY) -> BreakerState:
@@ -94,32 +81,6 @@ def test_breaker_stays_tripped_through_restarts_until_a_person_arms_it(breaker: 
 
     assert list_tripped(armed, LIMITS) == ()
     assert permitted_state(armed, LIMITS) is TradingState.ACTIVE
-
-
-@pytest.mark.parametrize("breaker", Breaker)
-def test_B24_limits_are_not_loosened_while_a_breaker_is_tripped(breaker: Breaker) -> None:
-    state, looser = tripped_states()[breaker], replace(LIMITS, max_daily_loss_frac=0.5)
-    with pytest.raises(TradingError, match="must not be loosened while a breaker is tripped"):
-        change_limits(state, LIMITS, looser, by="ada", reason="more", authorised=DESK)
-    tighter = replace(LIMITS, max_trades=1)
-    changed = change_limits(state, LIMITS, tighter, by="ada", reason="less", authorised=DESK)
-    assert changed == tighter
-    with pytest.raises(TradingError, match="authorised"):
-        change_limits(BreakerState(), LIMITS, looser, by="eve", reason="more", authorised=DESK)
-
-
-@pytest.mark.parametrize("name", [each.name for each in fields(SessionLimits)])
-def test_every_limit_knows_which_way_is_looser(name: str) -> None:
-    tighter = TIGHTER.get(name)
-    if tighter is None:
-        value = getattr(LIMITS, name)
-        tighter = value // 2 if isinstance(value, int) else value / 2
-    # A drift of 0 is the tightest there is.
-    before = replace(LIMITS, max_drift_units=1.0) if name == "max_drift_units" else LIMITS
-    changed = replace(before, **{name: tighter})
-
-    assert list_loosened(before, changed) == ()
-    assert list_loosened(changed, before) == (name,)
 
 
 def test_B21_loss_trips_by_mark_gap_and_fee_in_the_same_tick_and_begins_anew_next_day() -> None:

@@ -85,6 +85,7 @@ def plan_session(
     rules = _rules_of(model, config, request.cash_ccy)
     cash = _n_accounts(model) * rules.account.initial_cash_ccy
     order_limits, session_limits = _limits_of(request, model, rules)
+    rules = _with_stop_loss(rules, session_limits)
     shadow = None if request.shadow is None else ServedModel.open(request.shadow)
     if shadow is not None and shadow.symbols != model.symbols:
         rule = "a shadow must decide for the symbols of the model"
@@ -189,6 +190,19 @@ def _rules_of(
     if cash_ccy is not None:
         share = (cash_ccy / _n_accounts(model)).quantize(Decimal("0.01"), ROUND_DOWN)
         account = replace(account, initial_cash_ccy=float(share))
+    return replace(rules, account=account)
+
+
+def _with_stop_loss(rules: SimulatorParams, limits: SessionLimits) -> SimulatorParams:
+    """Close positions at the session's stop-loss too, where the run was trained with a later one.
+
+    The gate alone would keep a falling position from growing, and nothing would close it.
+    """
+    if limits.stop_loss_frac >= rules.account.position_loss_frac:
+        return rules
+    if limits.stop_loss_frac == WIDEST_SESSION_LIMITS.stop_loss_frac:
+        return rules
+    account = replace(rules.account, position_loss_frac=limits.stop_loss_frac)
     return replace(rules, account=account)
 
 

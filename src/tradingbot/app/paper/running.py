@@ -24,6 +24,7 @@ from tradingbot.runtime.session.loop import (
     begin,
     obey,
     require_positions,
+    require_same_settings,
     run_session,
 )
 from tradingbot.runtime.session.session import TradingSession
@@ -84,6 +85,7 @@ def _begin(
 ) -> None:
     """Go on from where the session was, and make sure that the venue says the same."""
     settings = folder.settings()
+    require_same_settings(session, folder, clock.now())
     is_live = settings.bars != REPLAY
     # A kill that waits is obeyed before the first bar: nothing is sent before it.
     session.resume(sends=not folder.is_killed, now=clock.now() if is_live else None)
@@ -129,6 +131,8 @@ def ask_session(
         return
     clock = signals.CLOCK
     with open_session(folder, workspace, clock=clock) as session:
+        if request.act != "kill":  # a kill is always heard
+            require_same_settings(session, folder, clock.now())
         session.resume(sends=False)
         obey(session, folder, clock.now)
         state = session.trading_state

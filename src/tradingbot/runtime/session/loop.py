@@ -20,6 +20,7 @@ from tradingbot.runtime.session.session import TradingSession
 Ending = Literal["finished", "stopped"]
 VENUE_AWAY, VENUE_BACK = "VENUE_AWAY", "VENUE_BACK"
 BARS_AWAY, BARS_BACK = "BARS_AWAY", "BARS_BACK"
+SETTINGS_CHANGED = "SETTINGS_CHANGED"
 _IDLE_S = 1.0
 _LONGEST_REST_S = 60.0
 
@@ -39,6 +40,33 @@ def require_positions(session: TradingSession) -> None:
             where=session.desk.session,
             remedy="Close them there, or say that they are not the session's: --adopt",
         )
+
+
+def require_same_settings(session: TradingSession, folder: SessionFolder, at: datetime) -> None:
+    """Refuse, and journal, settings that are not those that the session was started with.
+
+    Limits, breakers' limits and names of those who may arm cannot be edited between a stop and a
+    resume: what a breaker tripped by stays as it is.
+
+    Raises:
+        TradingError: If `session.json` was changed.
+    """
+    desk, found = session.desk, folder.settings_sha256()
+    started = [
+        each.settings_sha256
+        for each in desk.journal.events(desk.session, SessionStarted)
+        if isinstance(each, SessionStarted)
+    ]
+    if not started or started[0] == found:
+        return
+    words = f"{folder.settings_path.name} is {found[:12]}, and was {started[0][:12]} at the start"
+    desk.record(AlertRaised(at, AlertLevel.CRITICAL, SETTINGS_CHANGED, words))
+    raise TradingError(
+        "settings of a session must be those that it was started with",
+        was=words,
+        where=folder.name,
+        remedy="Restore the file; for other limits stop it and start another session",
+    )
 
 
 def begin(session: TradingSession, folder: SessionFolder, at: datetime, code_version: str) -> None:
