@@ -78,7 +78,10 @@ HOW: dict[Denial | SessionDenial, tuple[str, str]] = {
         "Open shortly before the close, or the early close of a half day",
     ),
     SessionDenial.NOT_SHORTABLE: ("units after", "Sell short what the venue does not lend"),
-    SessionDenial.STOP_LOSS: ("fraction of the entry", "Add to a position that lost that much"),
+    SessionDenial.STOP_LOSS: (
+        "fraction of the entry",
+        "Add to a position that lost that much; a session closes it at the next open",
+    ),
     SessionDenial.VOLUME_SHARE: (_UNITS, "Order a large part of a day's mean volume"),
     SessionDenial.NOTIONAL_WINDOW: (
         _CCY,
