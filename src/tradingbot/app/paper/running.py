@@ -25,11 +25,10 @@ from tradingbot.runtime.session.loop import (
     obey,
     require_positions,
     require_same_settings,
+    rest_s,
     run_session,
 )
 from tradingbot.runtime.session.session import TradingSession
-
-_LONGEST_WAIT_S = 60.0
 
 
 def trade_session(
@@ -75,7 +74,7 @@ def run_to_end(
         except BrokerUnavailableError as e:
             # Before the first turn; afterwards the session itself waits.
             print_note(f"{folder.name} waits for its venue: {e}")
-            if not _wait(folder, clock, min(2.0**attempt, _LONGEST_WAIT_S)):
+            if not _wait(folder, clock, rest_s(attempt)):
                 return "stopped"
     raise AssertionError("unreachable")
 

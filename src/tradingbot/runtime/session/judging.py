@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
@@ -54,25 +54,41 @@ class VenueFacts:
     """Of the symbols that are asked for."""
 
 
-def ask_venue(desk: Desk, now: datetime, symbols: Sequence[str]) -> VenueFacts:
+def ask_venue(desk: Desk, clock: Callable[[], datetime], symbols: Sequence[str]) -> VenueFacts:
     """Ask for money, hours, positions, and what is allowed with some symbols.
 
     All of it before the first order is judged: an order that the gate approved counts, so that a
     venue which stops answering halfway would leave some that are not sent.
 
+    Args:
+        desk: With the venue.
+        clock: Time of the session.
+        symbols: Some of the session's.
+
     Raises:
         BrokerUnavailableError: If the venue cannot be asked.
     """
-    clock, broker = desk.broker.clock(), desk.broker
+    broker, asked_at = desk.broker, clock()
+    venue = broker.clock()
+    skew_s = measure_skew(asked_at, venue.now, clock())
     drift = desk.holdings.find_drift(broker.positions())
     return VenueFacts(
         broker.account(),
-        not clock.is_open,
-        (clock.next_close - clock.now).total_seconds(),
-        (now - clock.now).total_seconds(),
+        not venue.is_open,
+        (venue.next_close - venue.now).total_seconds(),
+        skew_s,
         max((abs(float(units)) for units in drift.values()), default=0.0),
         broker.assets(symbols),
     )
+
+
+def measure_skew(asked_at: datetime, told: datetime, answered_at: datetime) -> float:
+    """Return by how many seconds our clock is ahead of the one that told its time.
+
+    What the line takes is no skew: a time between the question and the answer may be right.
+    """
+    ahead, behind = (asked_at - told).total_seconds(), (answered_at - told).total_seconds()
+    return max(ahead, 0.0) + min(behind, 0.0)
 
 
 def find_wanted(symbols: Sequence[str], sent: SentOrder) -> list[str]:

@@ -141,7 +141,7 @@ def _take(session: TradingSession, folder: SessionFolder, bar: MarketBar, pace: 
             if attempt == 0:
                 away = AlertRaised(clock.now(), AlertLevel.CRITICAL, VENUE_AWAY, str(e))
                 session.desk.record(away)
-            if not _rest(session, folder, clock, min(2.0**attempt, _LONGEST_REST_S)):
+            if not _rest(session, folder, clock, rest_s(attempt)):
                 return False
         else:
             if attempt:
@@ -149,6 +149,11 @@ def _take(session: TradingSession, folder: SessionFolder, bar: MarketBar, pace: 
                 session.desk.record(AlertRaised(clock.now(), AlertLevel.INFO, VENUE_BACK, told))
             return True
     raise AssertionError("unreachable")
+
+
+def rest_s(attempt: int) -> float:
+    """Return how long to wait after an attempt, the first of which is 0: 1 s, 2 s, … a minute."""
+    return min(2.0 ** min(attempt, 6), _LONGEST_REST_S)
 
 
 def _rest(session: TradingSession, folder: SessionFolder, clock: Clock, seconds: float) -> bool:

@@ -97,6 +97,8 @@ class TradingSession:
         self.changes: tuple[ModelReference | None, ModelReference | None] = (None, None)
         """Models that the last turn was decided by, and that the next one will be; None: the first
         one of the session."""
+        self.clock: Callable[[], datetime] | None = None
+        """Time of day, which a venue with its own market lives by; None: it passes with bars."""
         self.unbooked: list[Fill] = []
         """Fills, and what undoes busted ones, that the accounts book at the next bar."""
         self.action: list[float] | None = None
@@ -183,7 +185,7 @@ class TradingSession:
         """Put one order that no decision asked for before the gate."""
         assert self.account is not None
         lane = self.symbols.index(intent.symbol)
-        facts = (self.facts, ask_venue(self.desk, now, [intent.symbol]))
+        facts = (self.facts, ask_venue(self.desk, self._clock_at(now), [intent.symbol]))
         return judge_order(self.desk, lane, intent, self.symbols, self.account, facts)
 
     @property
@@ -224,6 +226,10 @@ class TradingSession:
         """Tell whether the last bar is young enough to be traded on."""
         assert self.bar is not None
         return now - self.bar.closed_at <= timedelta(seconds=self.terms.fresh_s)
+
+    def _clock_at(self, now: datetime) -> Callable[[], datetime]:
+        """Return what tells the time while a turn that began then is under way."""
+        return (lambda: now) if self.clock is None or self._venue is not None else self.clock
 
     def _open(self, row: Bar) -> SessionAccount:
         opened = self.decider.open(row, self._arriving.stale_bars)
@@ -286,7 +292,7 @@ class TradingSession:
         assert self.account is not None
         sent = self.decider.order(self.account, proposal)
         wanted = find_wanted(self.symbols, sent)
-        facts = (self.facts, ask_venue(self.desk, now, wanted))
+        facts = (self.facts, ask_venue(self.desk, self._clock_at(now), wanted))
         model = (self.model.sha256, self.symbols)
         return judge_orders(self.desk, model, bar.closed_at, self.account, sent, proposal, facts)
 

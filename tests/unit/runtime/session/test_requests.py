@@ -17,7 +17,7 @@ from tradingbot.runtime.journal.failures import JournalUnavailableError
 from tradingbot.runtime.journal.journal import SessionJournal
 from tradingbot.runtime.session.control import kill
 from tradingbot.runtime.session.folder import Act, Request, SessionFolder
-from tradingbot.runtime.session.loop import obey
+from tradingbot.runtime.session.loop import obey, rest_s
 
 STOP = FIRST + 6
 
@@ -129,3 +129,8 @@ def test_requests_stay_until_the_journal_holds_their_act(tmp_path: Path) -> None
     kills = opened.journal.events(NAME, ActAudited)
     assert [each.act for each in kills if isinstance(each, ActAudited)][-1] == "kill"
     opened.close()
+
+
+def test_B05_waits_grow_to_a_minute_and_stay_there_for_days() -> None:
+    assert [rest_s(attempt) for attempt in range(8)] == [1, 2, 4, 8, 16, 32, 60, 60]
+    assert rest_s(100_000) == 60
