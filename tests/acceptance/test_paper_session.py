@@ -13,6 +13,7 @@ import pytest
 
 from fixtures.paper_workspace import make_paper_workspace
 from tradingbot.app.cli.application import run
+from tradingbot.app.paper import session as session_parts
 from tradingbot.app.paper import signals
 from tradingbot.data.sources.pacing import Clock
 from tradingbot.domain.events.session import ActAudited, AlertRaised
@@ -195,6 +196,23 @@ def test_plain_start_has_the_limits_of_the_bundle_and_its_stop_loss(paper: Paper
     assert limited.rules.account.position_loss_frac == SessionLimits().stop_loss_frac
     assert wide.session_limits == WIDEST_SESSION_LIMITS
     assert asked.rules.account.position_loss_frac == 0.01
+
+
+def test_session_goes_on_with_its_own_model_and_bars_alone(
+    paper: Paper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paper.start("own", "--unlimited")
+    bundle = paper.workspace / "drawn.zip"
+    whole = bundle.read_bytes()
+    try:
+        bundle.write_bytes((paper.workspace / "other.zip").read_bytes())
+        assert "the one that was recorded" in paper("resume", "own", code=2)
+    finally:
+        bundle.write_bytes(whole)
+    read = session_parts.open_bars
+    monkeypatch.setattr(session_parts, "open_bars", lambda *of: (*read(*of)[:2], "0" * 64))
+
+    assert "bars must be those that the session was started with" in paper("resume", "own", code=2)
 
 
 @pytest.mark.parametrize("act", ["resume", "arm"])

@@ -104,9 +104,10 @@ def check_golden(model: AnsweringModel) -> GoldenCheck:
     for name in compared:
         if now[name].shape != stored[name].shape:
             _refuse(f"{name} of shape {now[name].shape}", where)
-        gap = max(gap, largest_difference(now[name], stored[name]))
-    if not gap <= TOLERANCE:
-        _refuse(f"a difference of {gap:.2g}, above {TOLERANCE:g}", where)
+        apart = largest_difference(now[name], stored[name])
+        if not apart <= TOLERANCE:  # NaN is not
+            _refuse(f"a difference of {apart:.2g}, above {TOLERANCE:g}", where)
+        gap = max(gap, apart)
     return GoldenCheck(gap, bool(np.ptp(now["output"], axis=(0, 1)).max() == 0.0))
 
 

@@ -163,6 +163,19 @@ def test_M05_damage_is_refused(bundle: Path, exported: ExportedRun) -> None:
         assert model.manifest == exported.manifest
 
 
+def test_M05_members_are_those_that_the_manifest_was_sealed_over(bundle: Path) -> None:
+    """A whole archive with a sealed manifest, and another file under a member's name."""
+    found = read_bundle(bundle)
+    changed = {**found.files, "golden.safetensors": found.files["golden.safetensors"] + b"\0"}
+    with zipfile.ZipFile(bundle, "w") as archive:
+        archive.writestr("manifest.json", found.manifest.model_dump_json(indent=1))
+        for name, data in changed.items():
+            archive.writestr(name, data)
+
+    with pytest.raises(StorageError, match=r"files of a bundle.*was \['golden"):
+        read_bundle(bundle)
+
+
 def test_M05_hostile_archives_leave_one_kind_of_error(bundle: Path) -> None:
     """Every byte of the directory at the end, and of the first header, turned over."""
     whole = bundle.read_bytes()

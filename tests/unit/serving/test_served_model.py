@@ -12,7 +12,7 @@ import torch
 
 from fixtures.served_runs import SYMBOLS, make_served_run, raw_bars
 from tradingbot.agents.policy import PolicyInputs
-from tradingbot.domain.errors import ConfigError, TradingError
+from tradingbot.domain.errors import ConfigError, StorageError, TradingError
 from tradingbot.networks.actor_layout import Squash
 from tradingbot.runs import acting
 from tradingbot.runs.policy import load_policy
@@ -150,6 +150,23 @@ def test_S07_answer_that_is_not_finite_is_an_error(model: ServedModel) -> None:
 
     with pytest.raises(TradingError, match="finite numbers, was BBB"):
         model.decide(np.arange(3), np.zeros((3, 16), np.float32), private)
+
+
+@pytest.mark.parametrize("name", ["embed_windows", "stream"])
+@pytest.mark.parametrize("wrong", [1e-3, np.nan])
+def test_S10_golden_vectors_compare_every_graph_and_no_nan_passes(
+    exported: ExportedRun, monkeypatch: pytest.MonkeyPatch, name: str, wrong: float
+) -> None:
+    model = ServedModel.open(exported.path)
+    right = getattr(model, name)
+
+    def answer(*given: object) -> object:
+        found = right(*given)
+        return (found[0], found[1] + wrong) if name == "stream" else found + wrong
+
+    monkeypatch.setattr(model, name, answer)
+    with pytest.raises((StorageError, TradingError), match=r"difference of|finite"):
+        model.check()
 
 
 def test_agents_that_do_not_trade_want_nothing(tmp_path: Path) -> None:

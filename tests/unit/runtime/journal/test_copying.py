@@ -6,17 +6,19 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from fixtures.journals import decision, round_trip
 from tradingbot.domain.errors import ConfigError, UserError
+from tradingbot.runtime.journal import copying
 from tradingbot.runtime.journal.address import read_address
 from tradingbot.runtime.journal.copying import back_up, restore
 from tradingbot.runtime.journal.failures import JournalDamagedError
 from tradingbot.runtime.journal.journal import SessionJournal
 from tradingbot.runtime.journal.reading import JournalReader
-from tradingbot.runtime.journal.tables import TABLES
+from tradingbot.runtime.journal.tables import DECISIONS, TABLES
 from tradingbot.runtime.journal.verification import verify
 
 
@@ -48,6 +50,20 @@ def test_backup_and_restore_have_the_same_rows_and_hashes_P11(
     names = [row.pop("batch") for each in (before, after) for row in each["entries"][-1:]]  # type: ignore[index]
     assert names[0] != names[1]
     assert after == before
+
+
+def test_copy_whose_tables_say_something_else_is_refused_P11(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Fewer(copying.EventColumns):
+        def rows(self, *entry: Any) -> Any:
+            return [each for each in super().rows(*entry) if each[0] is not DECISIONS]
+
+    monkeypatch.setattr(copying, "EventColumns", Fewer)
+    with SessionJournal.open(tmp_path / "journal.sqlite", create=True) as journal:
+        journal.record(decision(hour=1), session="one")
+        with pytest.raises(JournalDamagedError, match="decisions"):
+            restore(journal, read_address(tmp_path / "copy.sqlite"))
 
 
 def test_restore_of_an_earlier_moment_P11(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import contextlib
 import gzip
 import json
 import logging
+import signal
 import socket
 import threading
 import time
@@ -30,8 +31,10 @@ from fixtures.model_servers import (
 )
 from tradingbot.domain.errors import ConfigError, TradingError
 from tradingbot.serving.access.audit import AuditTrail
-from tradingbot.serving.access.keys import LEEWAY, KeyBook
+from tradingbot.serving.access.keys import LEEWAY, SCOPES, KeyBook
 from tradingbot.serving.served_model import ServedModel
+from tradingbot.serving.server.problems import shed
+from tradingbot.serving.server.running import make_server
 from tradingbot.serving.server.settings import ServerSettings, require_keys
 
 PREDICT = "/v1/predict/features"
@@ -153,6 +156,21 @@ def test_S04_keys_scopes_and_ends(workspace: ServedWorkspace) -> None:
         assert client.get("/live").status_code == 200
     kinds = [line.kind for line in AuditTrail(workspace.folder).lines()]
     assert "access refused" in kinds
+
+
+def test_S04_no_scope_includes_another(workspace: ServedWorkspace) -> None:
+    asked = {
+        "read": ("GET", "/v1/model", None),
+        "predict": ("POST", PREDICT, features_body()),
+        "trade": ("POST", "/v1/sessions/none/stop", {"reason": "test"}),
+        "admin": ("POST", "/v1/admin/swap", {"version": "v9"}),
+    }
+    with client_of(workspace.parts()) as client:
+        for own in SCOPES:
+            key = workspace.key(own)
+            for scope, (method, path, body) in asked.items():
+                status = client.request(method, path, json=body, headers=key).status_code
+                assert (status == 403) == (scope != own), (own, scope, status)
 
 
 def test_S04_revoked_keys_end_while_it_serves_and_rotated_ones_overlap(
@@ -408,6 +426,24 @@ def test_S10_it_is_not_ready_before_golden_vectors_passed(
         assert (answer.status_code, error_of(answer)["code"]) == (503, "no_model")
         free.set()
         wait_until(lambda: client.get("/ready").status_code == 200)
+
+
+def test_S12_a_server_that_was_told_to_end_is_not_ready(workspace: ServedWorkspace) -> None:
+    parts = workspace.parts()
+    with client_of(parts) as client:
+        assert client.get("/ready").json()["ready"]
+        other = make_server(parts)  # takes the signal; the one of the client goes on
+
+        other.handle_exit(signal.SIGTERM, None)
+
+        told = client.get("/ready")
+    assert (told.status_code, told.json()["ready"]) == (503, False)
+    assert "the server is ending" in told.text
+
+
+def test_S05_whoever_is_shed_is_told_when_to_come_back() -> None:
+    assert shed("busy", "full").headers == {"retry-after": "1"}
+    assert shed("busy", "full", retry_after_s=7).headers == {"retry-after": "7"}
 
 
 def test_S11_work_that_crashes_is_one_answer(
