@@ -16,6 +16,7 @@ from tradingbot.app.cli.application import run
 from tradingbot.app.paper import session as session_parts
 from tradingbot.app.paper import signals
 from tradingbot.data.sources.pacing import Clock
+from tradingbot.domain.day_range import DayRange
 from tradingbot.domain.events.session import ActAudited, AlertRaised
 from tradingbot.risk.limits import SESSION_RISK, WIDEST_SESSION_LIMITS, SessionLimits
 from tradingbot.runtime.brokers.paper.broker import PaperBroker
@@ -23,6 +24,7 @@ from tradingbot.runtime.journal.reading import JournalReader
 from tradingbot.runtime.session.bars import MarketBar
 from tradingbot.runtime.session.desk import Desk
 from tradingbot.runtime.session.folder import Request, SessionFolder
+from tradingbot.serving.bundle import read_bundle, write_bundle
 
 TIGHT = ("--unlimited", "--limit", "stop_loss_frac=0.01")
 ROOT = Path(__file__).resolve().parents[2]
@@ -213,6 +215,24 @@ def test_session_goes_on_with_its_own_model_and_bars_alone(
     monkeypatch.setattr(session_parts, "open_bars", lambda *of: (*read(*of)[:2], "0" * 64))
 
     assert "bars must be those that the session was started with" in paper("resume", "own", code=2)
+
+
+def test_M11_days_that_the_model_learned_from_are_called_in_sample(paper: Paper) -> None:
+    found = read_bundle(paper.workspace / "drawn.zip")
+    periods = {
+        **found.manifest.periods,
+        "validation": DayRange("2025-07-01", "2025-09-10", 300),
+        "test": DayRange("2025-09-11", "2025-12-31", 300),
+    }
+    late = paper.workspace / "late.zip"
+    write_bundle(late, found.manifest.model_copy(update={"periods": periods}), found.files)
+    days = ("--dataset", "mine", "--unlimited", "--to", "2025-09-12", "--from")
+
+    after = paper("start", str(late), "--name", "after", *days, "2025-09-11")
+    within = paper("start", str(late), "--name", "within", *days, "2025-09-10")
+
+    assert "in sample" not in after
+    assert "in sample, worth nothing as a test" in within
 
 
 @pytest.mark.parametrize("act", ["resume", "arm"])

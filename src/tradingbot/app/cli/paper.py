@@ -154,6 +154,7 @@ def start_session(  # noqa: PLR0913 - one option for each thing that a session i
         ),
         workspace,
         clock=CLOCK,
+        told=print_note,
     )
     folder = SessionFolder.create(workspace, settings)
     trade_session(invocation.workspace, folder, as_json=as_json, adopted_by=adopt)

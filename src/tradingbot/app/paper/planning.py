@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import date
 from decimal import ROUND_DOWN, Decimal
@@ -31,6 +32,7 @@ from tradingbot.runtime.brokers.paper.broker import PaperOptions
 from tradingbot.runtime.session.bars import as_datetime
 from tradingbot.runtime.session.decision import places_of
 from tradingbot.runtime.session.settings import SessionSettings
+from tradingbot.serving.bundle_fit import require_unseen
 from tradingbot.serving.served_model import ServedModel
 from tradingbot.training.config import TrainConfig
 
@@ -70,8 +72,15 @@ def plan_session(
     workspace: Path,
     *,
     clock: Clock = Clock(),  # noqa: B008 - frozen
+    told: Callable[[str], None] = lambda _: None,
 ) -> SessionSettings:
     """Decide everything that a session will be held to.
+
+    Args:
+        request: What is asked for.
+        workspace: Where bars and runs are.
+        clock: Time of day.
+        told: Of what a person should know and nothing forbids.
 
     Raises:
         UserError: If model, data, days or limits do not go together.
@@ -118,6 +127,11 @@ def plan_session(
         shadow_sha256=None if shadow is None else shadow.sha256,
     )
     first, stop = _bar_numbers(settings, inputs, request, clock)
+    if stop is not None:
+        try:
+            require_unseen(manifest, str(closing_day(inputs.closed_at)[first]), where=request.name)
+        except ConfigError as e:
+            told(f"in sample, worth nothing as a test: {e}")
     return replace(settings, first_bar=first, stop_bar=stop)
 
 
