@@ -119,6 +119,25 @@ class SessionGate:
         self.prices[intent.client_order_id] = known.mark
         return seal_intent(intent)
 
+    def recall(self, order: Order, mark: float) -> None:
+        """Know an order again that was judged and answered before a restart.
+
+        It counts as it did; whatever holds now, it is not approved a second time.
+
+        Args:
+            order: As the journal has it.
+            mark: Price that it was judged at.
+        """
+        limits, intent = self.session_limits, order.intent
+        assert limits is not None
+        self.book.add(order)
+        self.prices[intent.client_order_id] = mark
+        if order.status is not OrderStatus.DENIED:
+            value = float(intent.quantity_units) * mark
+            self.breakers = record_approval(self.breakers, limits, intent, value, intent.decided_at)
+        elif (order.reason or "").startswith(SessionDenial.MESSAGE_RATE.name):
+            self.breakers = record_throttled(self.breakers, limits)
+
     def approve_again(self, client_order_id: str) -> Approval:
         """Seal an exit again whose answer was lost; one that was answered is refused."""
         order = self.book.orders[client_order_id]

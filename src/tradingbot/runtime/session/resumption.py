@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tradingbot.domain.errors import TradingError
 from tradingbot.domain.events.session import SessionStateSaved
 from tradingbot.domain.events.trading import FillChange
-from tradingbot.domain.order import Order
+from tradingbot.domain.order import Order, OrderStatus
 from tradingbot.runtime.approval import Approval
 from tradingbot.runtime.breaker import read_breakers
 from tradingbot.runtime.session.account_record import read_account
@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 def resume_turn(session: TradingSession, *, sends: bool, now: datetime | None) -> bool:
     """Go on from the last turn that the journal holds; False where it holds none.
 
-    Bars up to it are streamed again. Orders of that turn are decided again, to the same bits; what
-    the venue knows of them is taken over, what it does not know is sent.
+    Bars up to it are streamed again. Orders of that turn are decided again, to the same bits. Those
+    that the journal has no end and no answer of are looked up at the venue; what it does not know
+    is judged again and sent. What was denied, rejected or withdrawn stays so.
 
     Args:
         session: New.
@@ -102,15 +103,19 @@ def _repeat(
     assert session.bar is not None
     proposal = session.decider.decide(session.account)
     require_same_action(session.symbols, proposal, action, session.bar.closed_at)
-    book, session.action = session.desk.gate.book, action
+    gate, session.action = session.desk.gate, action
+    for each in turn:
+        if each.status is not OrderStatus.SUBMITTED:
+            mark = session.account.mark[session.symbols.index(each.intent.symbol)]
+            gate.recall(each, float(mark))
     approvals: Sequence[Approval] = ()
     if sends:  # else its time has passed: nothing is asked for again
         approvals = session.judge(session.bar, proposal, now).approvals
     sent = session.decider.order(session.account, proposal)
     session.sent = repeat_verdicts(sent, session.symbols, turn)
     for each in turn:  # what is not approved any more may have arrived before
-        if each.client_order_id not in book.orders:
-            book.add(each)
+        if each.client_order_id not in gate.book.orders:
+            gate.book.add(each)
     known = {each.client_order_id for each in turn}
     fresh = [each for each in approvals if each.intent.client_order_id in known]
     session.desk.send(fresh, now, again=True)
