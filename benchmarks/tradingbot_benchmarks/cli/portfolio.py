@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Annotated
 
 import typer
 
 from tradingbot.app.cli.invocation import JsonOption
 from tradingbot.app.console import print_json, print_note, progress_bar
-from tradingbot_benchmarks.cli.table import print_records, tell_if_busy
+from tradingbot_benchmarks.cli.table import print_records, show_figure, tell_if_busy
 
 app = typer.Typer()
 
@@ -26,7 +27,8 @@ def bench_portfolio(
 
     Positions and cash are compared with plain loops before anything is timed. A master takes about
     half a minute of a core; four kinds of synthetic sleeves are learned with each seed. Studies of
-    tuning are made beside random search of equal budget (extra: tune; not measured without).
+    tuning are made beside random search of equal budget (extra: tune; not measured without). Each
+    record is told on stderr as soon as it is measured.
 
     Example: [bold]tradingbot bench portfolio --json[/bold]
 
@@ -42,9 +44,15 @@ def bench_portfolio(
     masters = MasterMeasurement(n_sleeves=sleeves, seeds=tuple(range(1, seeds + 1)))
     if quick:
         masters = MasterMeasurement(n_sleeves=sleeves, seeds=(1,), kinds=("changing",))
+    found = []
     with progress_bar("bench") as progress:
-        found = [measure_backtest(size, progress), *measure_masters(masters, progress)]
-        found += measure_tuning(progress, quick=quick)
+        for record in chain(
+            [measure_backtest(size, progress)],
+            measure_masters(masters, progress),
+            measure_tuning(progress, quick=quick),
+        ):
+            print_note(f"{record.name}: {show_figure(record.value, record.unit)}; {record.note}")
+            found.append(record)
     if as_json:
         print_json(found)
         return

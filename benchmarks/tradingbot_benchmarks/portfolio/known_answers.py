@@ -6,7 +6,7 @@ and is measured on bars after them, beside the oracle and equal weight, with the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tradingbot.data.splits import IndexRange
@@ -106,21 +106,19 @@ def measure_master(
     return measure_allocations(planted, whole, IndexRange(first, last + 1), {MASTER: learner.act})
 
 
-def measure_masters(size: MasterMeasurement, progress: Progress) -> list[BenchRecord]:
-    """Measure every kind with every seed; the least share counts."""
-    found = {
-        kind: [measure_master(size, kind, seed, progress) for seed in size.seeds]
-        for kind in size.kinds
-    }
-    records, shares = [], []
-    for kind in (each for each in size.kinds if each in WITH_GAIN):
-        own = [oracle_share(worth, MASTER) for worth in found[kind]]
+def measure_masters(size: MasterMeasurement, progress: Progress) -> Iterator[BenchRecord]:
+    """Yield a record of each kind as soon as every seed is measured, last the least share."""
+    shares = []
+    for kind in size.kinds:
+        found = [measure_master(size, kind, seed, progress) for seed in size.seeds]
+        if kind == WITHOUT_GAIN:
+            cash = [worth[MASTER].cash_frac for worth in found]
+            note = f"synthetic; share of cash where no sleeve earns, least of seeds {size.seeds}"
+            yield BenchRecord("master_worthless_cash", min(cash), "fraction", note=note)
+            continue
+        own = [oracle_share(worth, MASTER) for worth in found]
         shares += own
-        records.append(_share_record(f"master_{kind}", own, found[kind], size))
-    if WITHOUT_GAIN in found:
-        cash = [worth[MASTER].cash_frac for worth in found[WITHOUT_GAIN]]
-        note = f"synthetic; share of cash where no sleeve earns, least of seeds {size.seeds}"
-        records.append(BenchRecord("master_worthless_cash", min(cash), "fraction", note=note))
+        yield _share_record(f"master_{kind}", own, found, size)
     if shares:
         note = (
             f"synthetic sleeves; least of {len(shares)} (kinds × seeds {size.seeds}), mean "
@@ -128,8 +126,7 @@ def measure_masters(size: MasterMeasurement, progress: Progress) -> list[BenchRe
         )
         least = min(shares)
         goal = (GOAL_FRAC, "goal", least / GOAL_FRAC)
-        records.insert(0, BenchRecord("master_oracle_share", least, "fraction", *goal, note))
-    return records
+        yield BenchRecord("master_oracle_share", least, "fraction", *goal, note)
 
 
 def _share_record(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import nan
 
 from tradingbot.data.sources.source import Progress
@@ -12,12 +13,13 @@ from tradingbot_benchmarks.record import BenchRecord
 QUICK_TRIALS, QUICK_SEEDS = 10, 2
 
 
-def measure_tuning(progress: Progress, *, quick: bool) -> list[BenchRecord]:
-    """Return the records; without Optuna one that says so."""
+def measure_tuning(progress: Progress, *, quick: bool) -> Iterator[BenchRecord]:
+    """Yield the records as they come; without Optuna one that says so."""
     try:
         require_optuna()
     except MissingExtraError as e:
-        return [BenchRecord("tune_vs_random", nan, "ratio", note=str(e))]
+        yield BenchRecord("tune_vs_random", nan, "ratio", note=str(e))
+        return
     from tradingbot_benchmarks.tuning.samplers import (
         SEEDS,
         TRIALS,
@@ -26,6 +28,6 @@ def measure_tuning(progress: Progress, *, quick: bool) -> list[BenchRecord]:
     )
     from tradingbot_benchmarks.tuning.together import measure_together
 
-    joint = measure_together(progress)
+    yield from measure_together(progress)
     seeds, trials = (QUICK_SEEDS, QUICK_TRIALS) if quick else (SEEDS, TRIALS)
-    return [*joint, *sampler_records(measure_samplers(progress, seeds=range(seeds), trials=trials))]
+    yield from sampler_records(measure_samplers(progress, seeds=range(seeds), trials=trials))
