@@ -16,8 +16,10 @@ OWN_INPUTS = ("weight", "position")
 """What a portfolio adds to what is seen of a sleeve: its capital and its position, of the value."""
 PORTFOLIO_INPUTS = ("cash", "total_return", "drawdown", "last_return")
 """What a portfolio knows of itself."""
-PORTFOLIO_LOW, PORTFOLIO_HIGH = (-1.0, 0.0, -1.0), (10.0, 1.0, 10.0)
-"""Bounds of total return, drawdown and last return as they are seen."""
+PORTFOLIO_LOW, PORTFOLIO_HIGH = (-1.0, 0.0, -1.0), (0.0, 1.0, 10.0)
+"""Bounds of total return, drawdown and last return as they are seen. Gains since the start are not:
+they grow for years, episodes are short, and what is best of a share of the value does not depend on
+them; losses lead to a halt."""
 
 
 def portfolio_inputs(symbols: tuple[str, ...]) -> tuple[str, ...]:
