@@ -12,8 +12,8 @@ from sqlalchemy import Connection, Float, String, cast, func, select, type_coerc
 from tradingbot.runtime.journal.reading import JournalReader
 from tradingbot.runtime.journal.tables import STATES
 
-_MICROSECONDS = 26
-"""Characters of a moment in SQLite up to its zone, which is UTC always."""
+_MOMENT, _MICROSECONDS = 32, 26
+"""Characters of a moment in SQLite, and those up to its zone, which is UTC always."""
 
 
 class EquityRows(NamedTuple):
@@ -51,15 +51,12 @@ def _read_joined(connection: Connection, session: str, after: int) -> EquityRows
     plain = (table.seq, type_coerce(table.at, String), type_coerce(table.equity_ccy, String))
     rows = select(*plain).where(*wanted).order_by(table.seq).subquery()
     seq, at, equity = rows.c
-    joined = (
-        func.max(seq),
-        func.group_concat(func.substr(at, 1, _MICROSECONDS), ""),
-        func.group_concat(equity, ","),
-    )
+    joined = (func.max(seq), func.group_concat(at, ""), func.group_concat(equity, ","))
     last, moments, numbers = connection.execute(select(*joined)).one()
     if last is None:
         return _nothing(after)
-    closes = np.frombuffer(moments.encode(), f"S{_MICROSECONDS}").astype("datetime64[us]")
+    whole = np.frombuffer(moments.encode(), f"S{_MOMENT}")
+    closes = whole.astype(f"S{_MICROSECONDS}").astype("datetime64[us]")
     return EquityRows(int(last), closes, np.fromstring(numbers, np.float64, sep=","))
 
 

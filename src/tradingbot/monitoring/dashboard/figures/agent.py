@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from typing import Any
-
 import numpy as np
 
 from tradingbot.domain.order_intent import Side
@@ -25,10 +22,10 @@ def draw_price(bars: AgentBars, palette: Palette, zone: Zone) -> Picture:
     x_name = f"close of the bar ({zone.label})"
     figure = blank_figure(palette, height_px=320, x=x_name, y="price, account currency")
     times = zone.moments(bars.at)
-    places: Any = list(range(len(times)))
+    places = np.arange(len(times))
     hover = "%{customdata}<br>close %{y:,.4f}<extra></extra>"
     add_line(
-        *(figure, places, _known(bars.price), "close", palette.soft),
+        *(figure, places, bars.price, "close", palette.soft),
         customdata=times,
         hovertemplate=hover,
     )
@@ -43,7 +40,7 @@ def draw_price(bars: AgentBars, palette: Palette, zone: Zone) -> Picture:
             f"{word} {fill.quantity_units:,.6g} at {zone.moment(fill.filled_at)}" for fill in own
         ]
         add_line(
-            *(figure, where.tolist(), [float(fill.price) for fill in own], word, colour),
+            *(figure, where, np.array([float(fill.price) for fill in own]), word, colour),
             mode="markers",
             marker={"symbol": symbol, "size": 10, "line": {"width": 1, "color": palette.paper}},
             customdata=texts,
@@ -60,15 +57,11 @@ def draw_actions(bars: AgentBars, palette: Palette, zone: Zone) -> Picture:
     """Draw the action that the model gave (T,), and what smoothing made of it."""
     x_name = f"close of the bar ({zone.label})"
     figure = blank_figure(palette, height_px=220, x=x_name, y="action, −1 … 1")
-    places: Any = list(range(len(bars.at)))
+    places = np.arange(len(bars.at))
     thin = {"width": 1}
-    add_line(figure, places, _known(bars.raw), "raw", palette.soft, line=thin)
-    add_line(figure, places, _known(bars.smoothed), "smoothed", palette.accent)
+    add_line(figure, places, bars.raw, "raw", palette.soft, line=thin)
+    add_line(figure, places, bars.smoothed, "smoothed", palette.accent)
     mark_times(figure, bars.at, zone)
     known = bars.smoothed[np.isfinite(bars.smoothed)]
     told = f"smoothed, last {plain(float(known[-1]))}" if len(known) else "none yet"
     return Picture(figure, f"Actions of {len(known)} bars: {told}.")
-
-
-def _known(numbers: Any) -> Any:
-    return [None if not math.isfinite(each) else each for each in numbers.tolist()]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -38,26 +36,20 @@ def draw_curves(
         best: Places that were the best so far.
     """
     figure = blank_figure(palette, height_px=height_px, x="environment steps per agent", y=y)
-    told = []
+    told, at = [], np.array(steps)
     for place, (name, numbers) in enumerate(lines.items()):
         series = np.array(numbers, np.float64)
         kept = pick_points(series, _COLUMNS)
-        shown: Any = [None if not math.isfinite(n) else n for n in series[kept].tolist()]
-        x: Any = [steps[each] for each in kept]
         colour = getattr(palette, SERIES[place % len(SERIES)])
-        add_line(figure, x, shown, _plain(name), colour)
+        add_line(figure, at[kept], series[kept], _plain(name), colour)
         known = series[np.isfinite(series)]
         if len(known):
             ends = f"from {plain(float(known[0]), 3)} to {plain(float(known[-1]), 3)}"
             told.append(f"{name} {ends}")
     if best and lines:
-        numbers = next(iter(lines.values()))
+        places, numbers = list(best), np.array(next(iter(lines.values())), np.float64)
         add_line(
-            figure,
-            [steps[each] for each in best],
-            [numbers[each] for each in best],
-            "best so far",
-            palette.good,
+            *(figure, at[places], numbers[places], "best so far", palette.good),
             mode="markers",
             marker={"size": 8, "symbol": "star"},
         )

@@ -44,8 +44,9 @@ def draw_equity(
     shown = equity.equity_ccy[places]
     hover = "%{customdata}<br>equity %{y:,.2f}<extra></extra>"
     times = zone.moments(equity.at[places])
-    x, y = places.tolist(), shown.tolist()
-    add_line(figure, x, y, "session", palette.accent, customdata=times, hovertemplate=hover)
+    add_line(
+        *(figure, places, shown, "session", palette.accent), customdata=times, hovertemplate=hover
+    )
     mark_times(figure, equity.at, zone)
     return Picture(figure, describe_equity(equity, zone))
 
@@ -73,15 +74,14 @@ def _add_band(
     n_bars = len(equity)
     places = np.unique(np.linspace(0, n_bars - 1, min(n_bars, columns)).round().astype(int))
     band = expectation.band(float(equity.equity_ccy[0]), places.astype(np.float64))
-    x = places.tolist()
     quiet = {"hoverinfo": "skip"}
     clear = {"width": 0}
     fill = palette.tint(palette.soft, 0.16)
-    add_line(figure, x, band.high.tolist(), "", palette.soft, line=clear, showlegend=False, **quiet)
+    add_line(figure, places, band.high, "", palette.soft, line=clear, showlegend=False, **quiet)
     add_line(
         figure,
-        x,
-        band.low.tolist(),
+        places,
+        band.low,
         "95 % of the backtest",
         palette.soft,
         line=clear,
@@ -92,8 +92,8 @@ def _add_band(
     dots = {"dash": "dot", "width": 1.4}
     add_line(
         figure,
-        x,
-        band.middle.tolist(),
+        places,
+        band.middle,
         "expected by the backtest",
         palette.soft,
         line=dots,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,15 +75,27 @@ def mark_times(figure: Any, at: NDArray[np.datetime64], zone: Zone) -> None:
 
 def add_line(
     figure: Any,
-    x: Sequence[float],
-    y: Sequence[float],
+    x: NDArray[Any],
+    y: NDArray[Any],
     name: str,
     colour: str,
     **options: Any,
 ) -> None:
-    """Draw a line; `options` are those of Plotly's scatter."""
+    """Draw a line through (T,) points; what is not finite is a gap.
+
+    Arrays travel as bytes; a list would be looked at number by number, here and in the browser.
+
+    Args:
+        figure: Plotly's.
+        x: (T,)
+        y: (T,)
+        name: Of the line.
+        colour: Of the line.
+        options: Of Plotly's scatter.
+    """
     import plotly.graph_objects as go
 
     line = {"color": colour, "width": 1.8, **options.pop("line", {})}
     mode = options.pop("mode", "lines" if len(x) > 1 else "markers")
-    figure.add_trace(go.Scatter(x=x, y=y, name=name, mode=mode, line=line, **options))
+    known = np.where(np.isfinite(y), y, np.nan)
+    figure.add_trace(go.Scatter(x=x, y=known, name=name, mode=mode, line=line, **options))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -12,7 +13,7 @@ import streamlit as st
 from tradingbot.monitoring.dashboard import markup
 from tradingbot.monitoring.dashboard.acts.desk import ActsDesk
 from tradingbot.monitoring.dashboard.acts.dialogs import ask_for_key
-from tradingbot.monitoring.dashboard.figures.style import CONFIG, Picture
+from tradingbot.monitoring.dashboard.figures.style import CONFIG, Picture, blank_figure
 from tradingbot.monitoring.dashboard.moments import ZONE_CHOICES, Zone, choose_zone
 from tradingbot.monitoring.dashboard.palette import Palette, Theme, palette_of
 from tradingbot.monitoring.dashboard.settings import DashboardSettings, read_settings
@@ -32,6 +33,22 @@ class Frame:
     def refresh_s(self) -> float:
         """Seconds between two looks."""
         return self.watched.settings.refresh_s
+
+    @contextmanager
+    def reading(self, what: str, *, is_new: bool) -> Iterator[None]:
+        """Say what is read for the first time; meanwhile the browser loads what draws it.
+
+        Args:
+            what: In words.
+            is_new: Whether it was not read before; nothing is said of what was.
+        """
+        place = st.empty()
+        if is_new:
+            with place.container():
+                st.html(markup.note(f"Reading {what} …"))
+                self.show(Picture(blank_figure(self.palette), f"Reading {what}."), "reading")
+        yield
+        place.empty()
 
     def show_drawn(self, key: str, of: object, draw: Callable[[], Picture]) -> None:
         """Show a picture that is drawn again only where what it is of has changed."""

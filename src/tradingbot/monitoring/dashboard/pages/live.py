@@ -28,6 +28,8 @@ _START = "Start one: tradingbot paper start MODEL --name NAME"
 def show_live(frame: Frame) -> None:
     """Show the page."""
     st.header("Live", anchor=False)
+    with frame.reading("the journals of sessions", is_new=frame.watched.has_unread):
+        frame.watched.sessions()
 
     @st.fragment(run_every=frame.refresh_s)
     def outlook() -> None:

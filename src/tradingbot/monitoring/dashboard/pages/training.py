@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -23,6 +24,7 @@ from tradingbot.evaluation.report.table import (
 from tradingbot.monitoring.dashboard import markup
 from tradingbot.monitoring.dashboard.figures.curves import draw_curves
 from tradingbot.monitoring.dashboard.figures.heat_map import HeatScale, draw_heat_map
+from tradingbot.monitoring.dashboard.figures.style import Picture
 from tradingbot.monitoring.dashboard.moments import Zone, describe_age
 from tradingbot.monitoring.dashboard.pages.frame import Frame
 from tradingbot.monitoring.dashboard.sources.run_view import RecorderWords, RunSummary, RunView
@@ -58,6 +60,10 @@ def show_training(frame: Frame) -> None:
     overview()
     names = [run.id for run in frame.watched.runs.summaries()]
     chosen = str(st.selectbox("Run", names, key="run"))
+
+    is_new = not frame.watched.runs.is_followed(chosen)
+    with frame.reading(f"the journals of {chosen}", is_new=is_new):
+        frame.watched.runs.run(chosen)
 
     @st.fragment(run_every=frame.refresh_s)
     def one() -> None:
@@ -155,7 +161,7 @@ def _show_curves(frame: Frame, run: RunView) -> None:
     if not run.updates:
         st.html(markup.nothing("No update was made yet."))
         return
-    steps = [row.steps for row in run.updates]
+    made = (run.summary.id, len(run.updates), run.updates[-1].steps)
     known = {name for row in run.updates[-1:] for name in row.means}
     wanted = [(name, words) for name, words in _CURVES if name in known][:_MOST_CURVES]
     columns = st.columns(2, gap="medium")
@@ -166,14 +172,22 @@ def _show_curves(frame: Frame, run: RunView) -> None:
             st.markdown("**Score on validation**")
             at = [row.steps for row in run.scores]
             y = "Sharpe of alpha, annual"
-            frame.show(draw_curves(at, lines, frame.palette, y=y, best=best), "score")
+            scored = (run.summary.id, len(at), at[-1], lines["validation"][-1])
+            frame.show_drawn(
+                *("score", scored), lambda: draw_curves(at, lines, frame.palette, y=y, best=best)
+            )
     for place, (name, words) in enumerate(wanted, start=1 if run.scores else 0):
         with columns[place % 2]:
             st.markdown(f"**{words}**")
-            numbers = [row.means.get(name, float("nan")) for row in run.updates]
-            frame.show(
-                draw_curves(steps, {words: numbers}, frame.palette, y=words), f"curve-{name}"
+            frame.show_drawn(
+                *(f"curve-{name}", made), partial(_draw_metric, frame, run, name, words)
             )
+
+
+def _draw_metric(frame: Frame, run: RunView, name: str, words: str) -> Picture:
+    steps = [row.steps for row in run.updates]
+    numbers = [row.means.get(name, float("nan")) for row in run.updates]
+    return draw_curves(steps, {words: numbers}, frame.palette, y=words)
 
 
 def _show_actions(frame: Frame, run: RunView) -> None:

@@ -60,6 +60,10 @@ class RunsWatch:
             followed = self._followed.setdefault(identity, _FollowedRun(folder))
         return followed.look(self._summary(folder), self._clock())
 
+    def is_followed(self, identity: str) -> bool:
+        """Tell whether a run was read already: the next look reads what it wrote since."""
+        return identity in self._followed
+
     def folder(self, identity: str) -> Path:
         """Return the folder of a run."""
         return self._root / identity

@@ -80,6 +80,11 @@ class SessionWatch:
         self._realised: dict[str, Decimal] = {}
         self._view: SessionView | None = None
 
+    @property
+    def was_read(self) -> bool:
+        """Whether a look was taken already: the next reads only what came since."""
+        return self._view is not None
+
     def look(self) -> SessionView:
         """Return the session as it is now; one that cannot be read says why, and since when."""
         with self._lock:

@@ -49,6 +49,11 @@ class WatchedWorkspace:
         self._labels: Remembered[str] = Remembered()
         self._versions: Remembered[tuple[ModelVersion, ...]] = Remembered()
 
+    @property
+    def has_unread(self) -> bool:
+        """Whether there is a session that no page asked for yet: its whole journal is read then."""
+        return not all(watch.was_read for watch in self._watched())
+
     def sessions(self) -> list[SessionView]:
         """Return every session as it is now, by name."""
         return [self._complete(watch.look()) for watch in self._watched()]
