@@ -25,6 +25,7 @@ from tradingbot.runtime.session.bars import MarketBar
 from tradingbot.runtime.session.desk import Desk
 from tradingbot.runtime.session.folder import Request, SessionFolder
 from tradingbot.serving.bundle import read_bundle, write_bundle
+from tradingbot.serving.served_model import ServedModel
 
 TIGHT = ("--unlimited", "--limit", "stop_loss_frac=0.01")
 ROOT = Path(__file__).resolve().parents[2]
@@ -70,6 +71,7 @@ def test_session_is_started_shown_and_proved(paper: Paper) -> None:
 
     assert document["ending"] == "finished"
     assert document["n_fills"] > 3
+    assert document["n_sent"] == document["n_judged"] - document["orders"].get("denied", 0)
     assert document["denials"].keys() <= {"MIN_TRADE_VALUE"}
     assert paper.status("first") == {k: v for k, v in document.items() if k != "ending"}
     assert document["shadow_differs"]["differ"] == 0
@@ -95,12 +97,43 @@ def test_stopped_session_goes_on_where_it_was(
         patched.setattr(signals, "pace_of", lambda _: wait_s)
         half = paper.start("halves", "--unlimited", "--parts", "2")
     assert half["ending"] == "stopped"
-    assert 0 < half["n_orders"] < whole["n_orders"]
+    assert 0 < half["n_judged"] < whole["n_judged"]
     assert "finished" in paper("resume", "halves")
 
     halves = paper.status("halves")
     for key in ("equity_ccy", "cash_ccy", "positions", "orders", "n_fills"):
         assert halves[key] == whole[key]
+
+
+def test_finished_session_is_resumed_without_streaming_its_bars_again(
+    paper: Paper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = paper.start("ended", "--unlimited")
+    with monkeypatch.context() as patched:
+        unwanted = mock.Mock(side_effect=AssertionError("the model was opened"))
+        patched.setattr(ServedModel, "open", unwanted)
+        assert json.loads(paper("resume", "ended", "--json")) == document
+
+    folder = SessionFolder(paper.workspace / "sessions" / "ended")
+    folder.ask(Request("kill", "ada", "drill"))  # somebody asks something of it
+    assert "finished" in paper("resume", "ended")
+    assert paper.status("ended")["tripped"] == ["kill_switch"]
+
+
+def test_next_command_is_named_with_the_workspace(
+    paper: Paper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = SessionFolder(paper.workspace / "sessions" / "hinted")
+
+    def wait_s(bar: MarketBar) -> float:
+        if folder.requests.is_dir() and not folder.waiting():
+            folder.ask(Request("stop", "ada", "lunch"))
+        return 0.0
+
+    monkeypatch.setattr(signals, "pace_of", lambda _: wait_s)
+    words = ("--dataset", "mine", "--from", "2025-10-08", "--to", "2025-10-10")
+    told = paper("start", str(paper.workspace / "drawn.zip"), "--name", "hinted", *words)
+    assert f"tradingbot --workspace {paper.workspace} paper resume hinted" in told
 
 
 def test_kill_holds_until_an_authorised_person_arms(paper: Paper) -> None:
@@ -125,7 +158,7 @@ def test_B22_a_kill_that_waits_is_obeyed_before_anything_is_sent(
         patched.setattr(Desk, "send", mock.Mock(side_effect=KeyboardInterrupt))
         words = ("--dataset", "mine", "--from", "2025-10-08", "--to", "2025-10-10", "--unlimited")
         paper("start", str(paper.workspace / "drawn.zip"), "--name", "cut", *words, code=130)
-    assert paper.status("cut")["n_orders"] > 0
+    assert paper.status("cut")["n_judged"] > 0
     folder = SessionFolder(paper.workspace / "sessions" / "cut")
     (folder.requests / "halt").write_text("")
     sent = mock.Mock(side_effect=AssertionError("an order was sent after the kill"))

@@ -134,6 +134,7 @@ MISTAKES: dict[str, str] = {
     "features build nope": NO_DATASET,
     "features build mine --config dmo": CONFIG,
     "features build mine --features relativ": NO_FEATURES,
+    "features build mine --accept DUPLICATE_BARS": "--accept must be the code of an error",
     "features prove-causal nope": NO_DATASET,
     "features prove-causal mine --config dmo": CONFIG,
     "features prove-causal mine --features relativ": NO_FEATURES,
@@ -403,6 +404,7 @@ MISTAKES: dict[str, str] = {
     "run quick --set budget.n_env=1": "Did you mean 'n_envs'?",
     "run quick --evaluation qick": CONFIG,
     "run quick --evaluate seeds.coun=1": "Did you mean 'count'?",
+    "run quick --accept NO_BAR": "Did you mean 'NO_BARS'?",
     "run quick --tune -1": "--tune",
     "run quick --master mastr": CONFIG,
     "run quick --gates gone.yaml": "gone.yaml",
@@ -477,8 +479,6 @@ MISTAKES: dict[str, str] = {
 """Command → what its message must hold."""
 
 EXEMPT = {
-    "features build": {"accept"},  # codes of findings, which the dataset knows
-    "run": {"accept"},
     "supervised backtest": {"costs"},  # asked of a model that is there
     "bench data": {"curve"},
     "bench simulator": {"figure"},

@@ -13,6 +13,7 @@ from tradingbot.campaign.master_phase import NO_MASTER
 from tradingbot.campaign.request import CampaignRequest, campaign_config
 from tradingbot.configuration.files import known_presets
 from tradingbot.data.atomic import require_writable
+from tradingbot.data.quality.registry import require_error_codes
 from tradingbot.data.sources.files import FileImport
 from tradingbot.data.store import BarStore
 from tradingbot.domain.errors import require_known
@@ -55,6 +56,7 @@ def plan_campaign(asked: CampaignOptions, workspace: Path) -> CampaignRequest:
     Raises:
         UserError: Saying what is not as it must be, and what to do.
     """
+    accept = require_error_codes(asked.accept)
     dataset, preset, generates = _choose_data(asked, workspace)
     options = dict(asked.options)
     config = campaign_config(preset, options, dataset, generates=generates)
@@ -76,7 +78,7 @@ def plan_campaign(asked: CampaignOptions, workspace: Path) -> CampaignRequest:
         options=tuple(options.items()),
         bars=asked.bars,
         generates=generates,
-        accept=asked.accept,
+        accept=accept,
         evaluation=asked.evaluation,
         evaluation_options=tuple(own.items()),
         gates=asked.gates,

@@ -20,7 +20,9 @@ from tradingbot.evaluation.gates.result import GateResult
 STATUS_FILE, LOCK_FILE = "status.json", "lock"
 _SECONDS_BETWEEN_WRITES = 1.0
 
-PhaseState = Literal["waiting", "running", "passed", "failed", "not measured", "left out"]
+PhaseState = Literal[
+    "waiting", "running", "interrupted", "passed", "failed", "not measured", "left out"
+]
 CampaignState = Literal["running", "finished", "stopped at a gate", "interrupted"]
 
 
@@ -117,6 +119,20 @@ class StatusBoard:
         self.status = replace(self.status, updated_at=now, process=os.getpid())
         text = json.dumps(to_plain(self.status), indent=1, ensure_ascii=False)
         write_text(self.folder / STATUS_FILE, text + "\n")
+
+
+def as_it_stands(status: CampaignStatus, *, alive: bool) -> CampaignStatus:
+    """Return a status as it is true now: what no process walks any more was interrupted.
+
+    Args:
+        status: As it was last written.
+        alive: Whether a process walks the campaign.
+    """
+    if alive or status.state not in ("running", "interrupted"):
+        return status
+    ended = replace(status, state="interrupted")
+    running = ended.running
+    return ended if running is None else ended.with_phase(replace(running, state="interrupted"))
 
 
 def read_status(folder: Path) -> CampaignStatus:

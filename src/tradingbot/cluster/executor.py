@@ -9,7 +9,7 @@ executor knows is in the driver alone, and items are harmless to repeat.
 from __future__ import annotations
 
 import time
-from collections import Counter, deque
+from collections import Counter
 from typing import Any
 
 from tradingbot.cluster.code_version import code_version
@@ -17,16 +17,17 @@ from tradingbot.cluster.connection import ClusterAddress, connect, head_answers,
 from tradingbot.cluster.remote_worker import RemoteWorker, Said, alive_nodes
 from tradingbot.cluster.times import ClusterTimes
 from tradingbot.domain.errors import ConfigError
-from tradingbot.executors.executor import OpenWork, Outcome, Progress, WorkItem, cancelled
-from tradingbot.executors.jobs import Job, late_outcome, lost_outcome, told_outcome
+from tradingbot.executors.executor import OpenWork, Outcome, Progress
+from tradingbot.executors.jobs import told_outcome
 from tradingbot.executors.worker import Done, Failed
+from tradingbot.executors.workers_executor import WorkersExecutor
 
 _LOOK_S = 2.0
 """Between looks at which nodes there are."""
 _REMEDY = "Look at its node's memory and at `tradingbot cluster status`, then run the command again"
 
 
-class RayExecutor:
+class RayExecutor(WorkersExecutor[RemoteWorker]):
     """Workers on the nodes of a cluster; use as a context, at the end of which they are gone."""
 
     def __init__(
@@ -50,14 +51,11 @@ class RayExecutor:
             MissingExtraError: If Ray is not installed.
             ConfigError: If the cluster does not answer.
         """
+        self._times = times or ClusterTimes()
+        super().__init__(most_losses=self._times.most_losses, remedy=_REMEDY)
         self.refused: dict[str, str] = {}
         """Node → why it does nothing."""
         self._open_work, self._count, self._address = open_work, count, address
-        self._times = times or ClusterTimes()
-        self._waiting: deque[Job] = deque()
-        self._finished: deque[Outcome] = deque()
-        self._workers: list[RemoteWorker] = []
-        self._n_lost = 0
         self._connect()
 
     def __enter__(self) -> RayExecutor:
@@ -76,25 +74,9 @@ class RayExecutor:
         return max(idle - len(self._waiting), 0 if self._unfinished() else 1)
 
     @property
-    def n_lost(self) -> int:
-        """How many workers died, fell silent or left with their node while they did an item."""
-        return self._n_lost
-
-    @property
     def workers(self) -> list[RemoteWorker]:
         """Those that live now, as far as is known."""
         return list(self._workers)
-
-    def submit(self, item: WorkItem) -> None:
-        """Take an item; the first worker that is free does it.
-
-        Raises:
-            ValueError: If an unfinished item has this name.
-        """
-        if any(job.item.name == item.name for job in self._unfinished()):
-            raise ValueError(f"item {item.name!r} is unfinished already")
-        self._waiting.append(Job(item))
-        self._assign()
 
     def wait(self, progress: Progress) -> Outcome:
         """Return the next outcome; workers that are lost meanwhile are replaced, told and counted.
@@ -111,24 +93,6 @@ class RayExecutor:
             if time.monotonic() - self._looked_at >= min(_LOOK_S, self._times.heartbeat_s):
                 self._look(progress)
         return self._finished.popleft()
-
-    def cancel(self, name: str) -> bool:
-        """Give an item up; a worker that does it is ended."""
-        for job in self._waiting:
-            if job.item.name == name:
-                self._waiting.remove(job)
-                self._finished.append(cancelled(job.item))
-                return True
-        for worker in self._workers:
-            if worker.job is not None and worker.job.item.name == name:
-                self._finished.append(cancelled(worker.job.item))
-                self._end(worker)
-                return True
-        return False
-
-    def _unfinished(self) -> list[Job]:
-        busy = [worker.job for worker in self._workers if worker.job is not None]
-        return [*self._waiting, *busy]
 
     def _connect(self) -> None:
         self._is_own = not is_connected()
@@ -216,11 +180,8 @@ class RayExecutor:
             if paused:  # this process was busy or stopped itself, and has not listened
                 worker.heard_at = now
             limit = self._times.start_s if worker.greeting is None else self._times.silence_s
-            if worker.job is not None and worker.job.is_late(now):
-                self._finished.append(late_outcome(worker.job.item))
-                self._end(worker)
-            elif (worker.job or worker.greeting is None) and now - worker.heard_at > limit:
-                self._lose(worker, f"its process gave no sign of life for {limit:g} s", progress)
+            if worker.job is not None or worker.greeting is None:
+                self._check_time(worker, now, limit, progress)
         if not head_answers(self._address):
             self._return_to_head(progress)
         self._start_workers()
@@ -246,18 +207,8 @@ class RayExecutor:
             progress(0, 0, f"waiting for a free CPU for {now - self._had_worker_at:.0f} s")
 
     def _lose(self, worker: RemoteWorker, cause: str, progress: Progress) -> None:
-        """End a worker; do its item again, or report it where that was tried often enough."""
-        job = worker.job
-        self._end(worker)
-        if job is None:
-            return
-        job.losses.append(f"{cause}, on node {worker.node}")
-        self._n_lost += 1
-        if len(job.losses) <= self._times.most_losses:
-            self._waiting.appendleft(job)
-            progress(0, 0, f"{job.item.name} again: {cause}; workers lost: {self.n_lost}")
-        else:
-            self._finished.append(lost_outcome(job, _REMEDY))
+        """Do as every executor does, and say on which node it was."""
+        super()._lose(worker, f"{cause}, on node {worker.node}", progress)
 
     def _end(self, worker: RemoteWorker) -> None:
         if worker in self._workers:

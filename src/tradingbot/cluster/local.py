@@ -14,15 +14,17 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import mkdtemp
 
-from tradingbot.cluster.connection import ClusterAddress, require_ray
+from tradingbot.cluster.connection import ClusterAddress, head_answers, require_ray
 from tradingbot.cluster.node_settings import NodeSettings, state_file
 from tradingbot.cluster.processes import begun_at, end_group
 from tradingbot.data.atomic import storage_errors, write_text
 from tradingbot.domain.errors import ConfigError
+from tradingbot.executors.executor import Progress, ignore_progress
 from tradingbot.runs.lock import hold_lock
 
 TOKEN_FILE, _NODES_FILE, _LOCK_FILE, _LOG_FILE = "token", "nodes.json", "lock", "log.txt"
 _START_S, _STOP_S, _LOOK_S = 120.0, 20.0, 0.05
+_HEAD_S, _KNOCK_S = 30.0, 0.5
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,8 @@ def start_nodes(
     folder: Path,
     settings: NodeSettings,
     count: int = 1,
+    *,
+    progress: Progress = ignore_progress,
 ) -> list[StartedNode]:
     """Start a cluster, a head and `count` − 1 nodes that join it; or nodes that join another.
 
@@ -83,10 +87,12 @@ def start_nodes(
         settings: Of each node; a head and its token are named where nodes only join. A token is
             kept in the folder, and drawn where there is none.
         count: Nodes in all.
+        progress: Told what is waited for.
 
     Raises:
         MissingExtraError: If Ray is not installed.
-        ConfigError: If nodes were started from this folder already, or one does not come up.
+        ConfigError: If nodes were started from this folder already, the head that is joined does
+            not answer, or a node does not come up.
         StorageError: If the disk refuses.
     """
     require_ray()
@@ -94,11 +100,14 @@ def start_nodes(
         folder.mkdir(parents=True, exist_ok=True)
     with hold_lock(folder / _LOCK_FILE, "cluster"):
         _refuse_second(folder)
+        if settings.head:
+            _await_head(ClusterAddress(settings.head, Path(settings.token_file)), progress)
         token = _own_token(folder, settings.token_file)
         nodes: list[StartedNode] = []
         head = settings.head
         try:
             for number in range(count):
+                progress(number, count, "starting")
                 place = folder / f"node-{number}"
                 own = replace(settings, folder=str(place), token_file=str(token), head=head)
                 nodes.append(_start_node(own, place))
@@ -173,6 +182,26 @@ def _start_node(settings: NodeSettings, place: Path) -> StartedNode:
     begun = begun_at(process.pid)
     process.returncode = 0  # it stays when this process ends: nothing is to be said of it then
     return StartedNode(place.name, process.pid, begun, settings.head, settings.is_head, ray_folder)
+
+
+def _await_head(address: ClusterAddress, progress: Progress) -> None:
+    """Wait for the head that is joined: it may be starting too.
+
+    Raises:
+        ConfigError: If it does not answer for half a minute.
+    """
+    begin = time.monotonic()
+    while not head_answers(address):
+        waited = time.monotonic() - begin
+        if waited > _HEAD_S:
+            raise ConfigError(
+                "the head that is joined must answer",
+                was=f"nothing listens there for {_HEAD_S:g} s",
+                where=address.head,
+                remedy="Start it first: tradingbot cluster start; or look at --address",
+            )
+        progress(0, 0, f"waiting for the head {address.head}: {waited:.0f} of {_HEAD_S:g} s")
+        time.sleep(_KNOCK_S)
 
 
 def _await_node(node: StartedNode, place: Path) -> str:

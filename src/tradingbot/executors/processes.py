@@ -12,7 +12,6 @@ import queue
 import signal
 import threading
 import time
-from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -21,9 +20,10 @@ from multiprocessing.reduction import ForkingPickler
 
 from tradingbot.domain.checks import CheckedFields, bounded, require
 from tradingbot.executors import worker as messages
-from tradingbot.executors.executor import OpenWork, Outcome, Progress, WorkItem, cancelled
-from tradingbot.executors.jobs import Job, late_outcome, lost_outcome, told_outcome
+from tradingbot.executors.executor import OpenWork, Outcome, Progress, WorkItem
+from tradingbot.executors.jobs import Job, told_outcome
 from tradingbot.executors.worker import deaf_to_interrupts, serve_items
+from tradingbot.executors.workers_executor import WorkersExecutor
 
 _ENDING_S = 2.0  # a worker that is asked to end gets so long before it is killed
 _REMEDY = "Use fewer processes or free memory, then run the same command again"
@@ -116,7 +116,7 @@ class _Worker:
 _Inbox = queue.SimpleQueue[tuple[_Worker, messages.Message]]
 
 
-class ProcessExecutor:
+class ProcessExecutor(WorkersExecutor[_Worker]):
     """N worker processes; use as a context, at the end of which they are gone."""
 
     def __init__(
@@ -129,11 +129,10 @@ class ProcessExecutor:
             count: Processes.
             times: How long is waited for them.
         """
+        super().__init__(most_losses=1, remedy=_REMEDY)
         self._open_work, self._times = open_work, times or WorkerTimes()
         self._heard: _Inbox = queue.SimpleQueue()
-        self._waiting: deque[Job] = deque()
-        self._finished: deque[Outcome] = deque()
-        self._looked_at, self._n_lost = time.monotonic(), 0
+        self._looked_at = time.monotonic()
         self._workers = [self._start(number) for number in range(count)]
 
     def __enter__(self) -> ProcessExecutor:
@@ -151,22 +150,6 @@ class ProcessExecutor:
         idle = sum(worker.job is None for worker in self._workers)
         return max(idle - len(self._waiting), 0)
 
-    @property
-    def n_lost(self) -> int:
-        """How many workers died or fell silent while they did an item, and were replaced."""
-        return self._n_lost
-
-    def submit(self, item: WorkItem) -> None:
-        """Take an item; the first worker that is free does it.
-
-        Raises:
-            ValueError: If an unfinished item has this name.
-        """
-        if any(job.item.name == item.name for job in self._unfinished()):
-            raise ValueError(f"item {item.name!r} is unfinished already")
-        self._waiting.append(Job(item))
-        self._assign()
-
     def wait(self, progress: Progress) -> Outcome:
         """Return the next outcome; one that is lost meanwhile is replaced, told and counted.
 
@@ -182,24 +165,6 @@ class ProcessExecutor:
             if time.monotonic() - self._looked_at >= self._times.heartbeat_s:
                 self._check_times(progress)
         return self._finished.popleft()
-
-    def cancel(self, name: str) -> bool:
-        """Give an item up; a worker that does it is killed and replaced."""
-        for job in self._waiting:
-            if job.item.name == name:
-                self._waiting.remove(job)
-                self._finished.append(cancelled(job.item))
-                return True
-        for worker in self._workers:
-            if worker.job is not None and worker.job.item.name == name:
-                self._finished.append(cancelled(worker.job.item))
-                self._replace(worker)
-                return True
-        return False
-
-    def _unfinished(self) -> list[Job]:
-        busy = [worker.job for worker in self._workers if worker.job is not None]
-        return [*self._waiting, *busy]
 
     def _start(self, number: int) -> _Worker:
         return _Worker(self._open_work, number, self._times.heartbeat_s, self._heard)
@@ -230,32 +195,14 @@ class ProcessExecutor:
         paused = now - self._looked_at > self._times.silence_s / 2.0
         self._looked_at = now
         for worker in list(self._workers):
-            job = worker.job
-            if job is None:
+            if worker.job is None:
                 continue
             if paused:  # this process was busy or stopped itself, and has not listened
                 worker.heard_at = now
             limit = self._times.silence_s if worker.has_spoken else self._times.start_s
-            if job.is_late(now):
-                self._finished.append(late_outcome(job.item))
-                self._replace(worker)
-            elif now - worker.heard_at > limit:
-                self._lose(worker, f"its process gave no sign of life for {limit:g} s", progress)
+            self._check_time(worker, now, limit, progress)
 
-    def _lose(self, worker: _Worker, cause: str, progress: Progress) -> None:
-        """Replace a worker; do its item again, or report it where that was tried."""
-        job = worker.job
-        assert job is not None
-        job.losses.append(cause)
-        self._n_lost += 1
-        self._replace(worker)
-        if len(job.losses) == 1:
-            self._waiting.appendleft(job)
-            progress(0, 0, f"{job.item.name} again: {cause}; workers lost: {self.n_lost}")
-        else:
-            self._finished.append(lost_outcome(job, _REMEDY))
-
-    def _replace(self, worker: _Worker) -> None:
+    def _end(self, worker: _Worker) -> None:
         worker.job = None
         worker.end(kill=True)
         self._workers[self._workers.index(worker)] = self._start(worker.number)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from fixtures.tiny_campaign import tiny_campaign
+from tradingbot.app.cli.application import run
 from tradingbot.campaign import phases
 from tradingbot.campaign.phases import (
     GATES_OF,
@@ -19,11 +20,12 @@ from tradingbot.campaign.phases import (
     walk_master,
 )
 from tradingbot.campaign.session import CampaignCallbacks, WalkedCampaign, walk_campaign
-from tradingbot.campaign.status import PhaseRecord, read_status
+from tradingbot.campaign.status import LOCK_FILE, PhaseRecord, StatusBoard, read_status
 from tradingbot.campaign.training_phase import PhaseTools
 from tradingbot.domain.errors import ConfigError, InterruptionError
 from tradingbot.evaluation.gates.gates_file import load_gates
 from tradingbot.runs.ledger import Ledger
+from tradingbot.runs.lock import hold_lock
 from tradingbot.training.config import TrainConfig
 
 
@@ -48,6 +50,30 @@ def test_phases_are_walked_in_order_and_each_says_what_it_found(walked: WalkedCa
     assert all(phase.words for phase in walked.status.phases)
     assert walked.status.state == "finished"
     assert walked.status.verdict == "NO-GO"
+
+
+def test_campaign_whose_process_died_is_said_to_be_interrupted(
+    walked: WalkedCampaign, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "campaigns" / "cut"
+    folder.mkdir(parents=True)
+    at_work = replace(walked.status.with_phase(PhaseRecord("full", "running")), state="running")
+    StatusBoard(folder, at_work).write()  # what a kill -9 leaves
+    command = ["--workspace", str(tmp_path), "run", "cut", "--status"]
+
+    assert run([*command, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["is_running"], told["status"]["state"]) == (False, "interrupted")
+    states = {phase["name"]: phase["state"] for phase in told["status"]["phases"]}
+    assert (states["full"], states["data"]) == ("interrupted", "passed")
+    assert run(command) == 0
+    shown = capsys.readouterr().out
+    assert "No process walks it" in shown
+    assert "running" not in shown
+
+    with hold_lock(folder / LOCK_FILE, "campaign"):
+        run([*command, "--json"])
+    assert json.loads(capsys.readouterr().out)["status"]["state"] == "running"
 
 
 def test_gates_of_every_phase_are_those_of_the_file(walked: WalkedCampaign) -> None:

@@ -99,8 +99,7 @@ def start(  # noqa: PLR0913 - one option for each thing that a node has
     )
     folder = invocation.workspace.absolute() / CLUSTER_FOLDER
     with progress_bar("cluster") as progress:
-        progress(0, nodes, "starting")
-        started = start_nodes(folder, settings, nodes)
+        started = start_nodes(folder, settings, nodes, progress=progress)
     if show_json(as_json, {"address": started[0].head, "nodes": _plain(started)}):
         return
     print_text(f"Cluster {started[0].head}: {len(started)} nodes of this machine are up")

@@ -80,15 +80,17 @@ def build(
 
     Example: [bold]tradingbot features build demo[/bold]
     """
+    from tradingbot.data.quality.registry import require_error_codes
     from tradingbot.data.store import BarStore
     from tradingbot.features.pipeline import build_features, fit_and_store_scaler, split_rows
 
+    accepted = require_error_codes(accept or ())
     settings, workspace = read_settings(invocation_of(context), config)
     chosen = _feature_set(features, settings.features)
     with progress_bar("features") as progress:
         progress(0, 2, "compute")
         found = BarStore(workspace).open(dataset)
-        built = build_features(found, workspace, accept=accept or (), feature_set=chosen)
+        built = build_features(found, workspace, accept=accepted, feature_set=chosen)
         progress(1, 2, "fit scaler on training rows")
         split = split_rows(built.inputs.closed_at, settings.splits)
         scaler = fit_and_store_scaler(built, split, settings.scaling)

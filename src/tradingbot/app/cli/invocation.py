@@ -21,7 +21,8 @@ DEBUG_VARIABLE = "TRADINGBOT_DEBUG"
 
 _OF_A_WORKSPACE = re.compile(
     r"\btradingbot (?=(?:demo|data|features|market rollout|train|tune|run|supervised|runs|backtest"
-    r"|evaluate|power|gates|export|models|serve|keys|journal|cluster)\b)"
+    r"|evaluate|power|gates|export|models|serve|keys|journal|cluster|paper|alerts|dashboard|compare)"
+    r"\b)"
 )
 """Where a text names a command that reads or writes the workspace."""
 

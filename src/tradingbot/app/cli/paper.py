@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from typer import Argument, Option
@@ -21,9 +21,6 @@ from tradingbot.app.cli.session_options import (
     require_source,
 )
 from tradingbot.app.console import print_json, print_note, print_table, print_text, show_json
-
-if TYPE_CHECKING:
-    pass
 
 app = typer.Typer(help="Trade models on paper: start, watch, stop, resume, kill, arm, prove.")
 
@@ -157,7 +154,9 @@ def start_session(  # noqa: PLR0913 - one option for each thing that a session i
         told=print_note,
     )
     folder = SessionFolder.create(workspace, settings)
-    trade_session(invocation.workspace, folder, as_json=as_json, adopted_by=adopt)
+    ending = trade_session(workspace, folder, as_json=as_json, adopted_by=adopt)
+    if ending == "stopped" and not as_json:
+        invocation.print_hint(f"Go on with: tradingbot paper resume {name}")
 
 
 @app.command("resume")
@@ -178,9 +177,17 @@ def resume_session(
     """
     invocation = invocation_of(context)
     folder = open_folder(invocation, name)
+    from tradingbot.app.paper.status import has_ended, tell_ending
+
+    if has_ended(folder) and not folder.is_running:  # every bar would be streamed for nothing
+        tell_ending(folder, "finished", as_json=as_json)
+        return
     from tradingbot.app.paper.running import trade_session
 
-    trade_session(invocation.workspace, folder, as_json=as_json, adopted_by=adopt)
+    workspace = invocation.workspace
+    ending = trade_session(workspace, folder, as_json=as_json, adopted_by=adopt)
+    if ending == "stopped" and not as_json:
+        invocation.print_hint(f"Go on with: tradingbot paper resume {name}")
 
 
 @app.command("status")

@@ -214,19 +214,20 @@ def _walk(
 
 def _show_status(invocation: Invocation, name: str, *, as_json: bool) -> None:
     from tradingbot.campaign.request import CAMPAIGNS_FOLDER
-    from tradingbot.campaign.status import LOCK_FILE, read_status
+    from tradingbot.campaign.status import LOCK_FILE, as_it_stands, read_status
     from tradingbot.runs.lock import is_locked
 
     folder = invocation.workspace / CAMPAIGNS_FOLDER / name
-    found = read_status(folder)
     alive = is_locked(folder / LOCK_FILE)
+    found = as_it_stands(read_status(folder), alive=alive)
     if show_json(as_json, {"is_running": alive, "status": found}):
         return
     _print(found)
-    if found.running is not None:
+    if found.state == "interrupted":
+        print_text("No process walks it: what is finished is kept, and the same command goes on")
+    elif found.running is not None:
         left = "" if found.phase_left_s is None else f", about {found.phase_left_s:.0f} s left"
-        words = f"{found.running.name}: {found.doing} {found.done}/{found.total}{left}"
-        print_text(words if alive else f"{words}; no process walks it: the same command goes on")
+        print_text(f"{found.running.name}: {found.doing} {found.done}/{found.total}{left}")
 
 
 def _document(walked: WalkedCampaign) -> dict[str, object]:

@@ -13,7 +13,7 @@ from tradingbot.app.console import print_text, show_json
 from tradingbot.domain.errors import ConfigError, require_known
 
 if TYPE_CHECKING:
-    from tradingbot.runtime.session.folder import SessionFolder
+    from tradingbot.runtime.session.folder import Request, SessionFolder
 
 NameArgument = Annotated[str, Argument(metavar="NAME", help="Name of a session.")]
 ByOption = Annotated[str, Option("--by", metavar="NAME", help="Who asks; journaled.")]
@@ -64,10 +64,8 @@ def kill_session(
 
     invocation = invocation_of(context)
     folder = open_folder(invocation, name)
-    from tradingbot.app.paper.running import ask_session
-
     request = Request("kill", by, reason, flatten=flatten)
-    ask_session(invocation.workspace, folder, request, as_json=as_json)
+    _ask(invocation, folder, request, as_json=as_json)
 
 
 def arm_session(
@@ -93,10 +91,8 @@ def arm_session(
     if breaker is not None:
         require_known(breaker, list(Breaker), "--breaker must be one that can trip")
     require_authorised(f"arming {name}", by, reason, frozenset(folder.authorised()))
-    from tradingbot.app.paper.running import ask_session
-
     request = Request("arm", by, reason, breaker=breaker)
-    ask_session(invocation.workspace, folder, request, as_json=as_json)
+    _ask(invocation, folder, request, as_json=as_json)
 
 
 def swap_model(
@@ -124,10 +120,8 @@ def swap_model(
     folder = open_folder(invocation, name)
     bundle = find_bundle(invocation, model)
     reference = ModelReference(str(bundle), file_sha256(bundle))
-    from tradingbot.app.paper.running import ask_session
-
     request = Request("swap", by, reason, model=reference)
-    ask_session(invocation.workspace, folder, request, as_json=as_json)
+    _ask(invocation, folder, request, as_json=as_json)
 
 
 def open_folder(invocation: Invocation, name: str) -> SessionFolder:
@@ -135,3 +129,12 @@ def open_folder(invocation: Invocation, name: str) -> SessionFolder:
     from tradingbot.runtime.session.folder import SessionFolder
 
     return SessionFolder.open(invocation.workspace, name)
+
+
+def _ask(invocation: Invocation, folder: SessionFolder, request: Request, *, as_json: bool) -> None:
+    # Torch takes seconds to import: what can be refused without it is refused by now.
+    from tradingbot.app.paper.running import ask_session
+
+    is_done = ask_session(invocation.workspace, folder, request, as_json=as_json)
+    if not is_done and not as_json:
+        invocation.print_hint(f"See what became of it: tradingbot paper status {folder.name}")

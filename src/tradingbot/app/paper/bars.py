@@ -27,7 +27,7 @@ from tradingbot.runtime.session.settings import SessionSettings
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.config_files import config_of_mapping
 
-REPLAY, ALPACA, FOLDER = "replay", "alpaca", "folder:"
+ALPACA, FOLDER = "alpaca", "folder:"
 _AHEAD = timedelta(days=300)  # a calendar is known for a year
 
 
@@ -40,7 +40,7 @@ def open_feed(
 ) -> BarFeed:
     """Return the bars that a session takes."""
     settings = folder.settings()
-    if settings.bars == REPLAY:
+    if settings.is_replay:
         return DatasetBars(inputs, stop=settings.stop_bar)
     record = BarRecord(folder.bars)
     supplier = _supplier(settings, inputs.symbols, clock, environment)
@@ -74,7 +74,7 @@ def _supplier(
 def hours_of(settings: SessionSettings, inputs: MarketInputs, clock: Clock) -> ExchangeHours:
     """Return the hours of the exchange for the days of the bars, and of those to come."""
     first, last = (inputs.closed_at[place].astype("datetime64[D]").item() for place in (0, -1))
-    if settings.bars != REPLAY:
+    if not settings.is_replay:
         last = (clock.now() + _AHEAD).date()
     return ExchangeHours(settings.calendar, settings.timeframe, BarGrid(settings.grid), first, last)
 

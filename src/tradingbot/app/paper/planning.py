@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tradingbot.app.paper.bars import REPLAY, config_of, hours_of, open_bars
+from tradingbot.app.paper.bars import config_of, hours_of, open_bars
 from tradingbot.data.calendar import closing_day
 from tradingbot.data.sources.pacing import Clock
 from tradingbot.domain.errors import ConfigError, DataError
@@ -164,7 +164,7 @@ def _bar_numbers(
     settings: SessionSettings, inputs: MarketInputs, request: SessionRequest, clock: Clock
 ) -> tuple[int, int | None]:
     """Return the number of the first bar that is decided on, and the one after the last."""
-    if settings.bars == REPLAY:
+    if settings.is_replay:
         return _period(inputs, request.start, request.end)
     now, last = clock.now(), as_datetime(inputs.closed_at[-1])
     return inputs.shape[0] + hours_of(settings, inputs, clock).count_closes(last, now), None

@@ -9,9 +9,8 @@ from pathlib import Path
 from tradingbot import __version__
 from tradingbot.app.console import print_note, print_text, progress_bar, show_json
 from tradingbot.app.paper import signals
-from tradingbot.app.paper.bars import REPLAY
 from tradingbot.app.paper.session import open_session
-from tradingbot.app.paper.status import status_of
+from tradingbot.app.paper.status import tell_ending
 from tradingbot.data.sources.pacing import Clock
 from tradingbot.data.sources.source import Progress
 from tradingbot.domain.errors import BrokerUnavailableError
@@ -33,19 +32,12 @@ from tradingbot.runtime.session.session import TradingSession
 
 def trade_session(
     workspace: Path, folder: SessionFolder, *, as_json: bool, adopted_by: str | None = None
-) -> None:
+) -> Ending:
     """Trade a session to its end, or until it is stopped, and tell its result."""
     with progress_bar("bars") as progress, signals.requests_by_signal(folder):
         ending = run_to_end(workspace, folder, progress, clock=signals.CLOCK, adopted_by=adopted_by)
-    document = {"ending": ending, **status_of(folder)}
-    if show_json(as_json, document):
-        return
-    print_text(
-        f"{folder.name} {ending} at {document['at']}: equity {document['equity_ccy']}, "
-        f"{document['n_orders']} orders, {document['n_fills']} fills"
-    )
-    if ending == "stopped":
-        print_text(f"go on with: tradingbot paper resume {folder.name}")
+    tell_ending(folder, ending, as_json=as_json)
+    return ending
 
 
 def run_to_end(
@@ -85,7 +77,7 @@ def _begin(
     """Go on from where the session was, and make sure that the venue says the same."""
     settings = folder.settings()
     require_same_settings(session, folder, clock.now())
-    is_live = settings.bars != REPLAY
+    is_live = not settings.is_replay
     # A kill that waits is obeyed before the first bar: nothing is sent before it.
     session.resume(sends=not folder.is_killed, now=clock.now() if is_live else None)
     session.hear(clock.now())  # the venue went on meanwhile
@@ -102,7 +94,7 @@ def _pace(folder: SessionFolder, clock: Clock, progress: Progress) -> Pace:
     def tell(bar: MarketBar) -> None:
         progress(bar.number + 1, total, f"{bar.closed_at:%Y-%m-%d %H:%M}")
 
-    is_live = settings.bars != REPLAY
+    is_live = not settings.is_replay
     return Pace(clock, is_live, signals.pace_of(0.0 if is_live else settings.speed), tell)
 
 
@@ -120,14 +112,14 @@ def _wait(folder: SessionFolder, clock: Clock, seconds: float) -> bool:
 
 def ask_session(
     workspace: Path, folder: SessionFolder, request: Request, *, as_json: bool = False
-) -> None:
-    """Leave a request, and do it here where no process trades the session."""
+) -> bool:
+    """Leave a request, and do it here where no process trades the session; tell whether it was."""
     document = {"session": folder.name, "act": request.act}
     folder.ask(request)
     if folder.is_running:
         if not show_json(as_json, {**document, "is_done": False}):
-            print_text(f"{folder.name} was asked: {request.act}; see: paper status {folder.name}")
-        return
+            print_text(f"{folder.name} was asked: {request.act}")
+        return False
     clock = signals.CLOCK
     with open_session(folder, workspace, clock=clock) as session:
         if request.act != "kill":  # a kill is always heard
@@ -137,3 +129,4 @@ def ask_session(
         state = session.trading_state
     if not show_json(as_json, {**document, "is_done": True, "trading_state": state.value}):
         print_text(f"{folder.name}: {request.act} done; it is {state.value}")
+    return True

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from tradingbot.app.console import print_text, show_json
 from tradingbot.domain.events.session import AlertRaised, DecisionMade
+from tradingbot.domain.order import OrderStatus
 from tradingbot.runtime.breaker import list_tripped, read_breakers
 from tradingbot.runtime.journal.reading import JournalReader
 from tradingbot.runtime.session.folder import SessionFolder
@@ -26,7 +28,8 @@ def status_of(folder: SessionFolder) -> dict[str, Any]:
         "equity_ccy": None if state is None else f"{state.equity_ccy:.2f}",
         "cash_ccy": None if state is None else f"{state.cash_ccy:.2f}",
         "positions": {} if state is None else {k: str(v) for k, v in state.positions.items()},
-        "n_orders": len(orders),
+        "n_judged": len(orders),
+        "n_sent": sum(order.status is not OrderStatus.DENIED for order in orders),
         "orders": dict(Counter(order.status.value for order in orders)),
         "n_fills": len(fills),
         "denials": dict(
@@ -41,6 +44,29 @@ def status_of(folder: SessionFolder) -> dict[str, Any]:
         tripped = list_tripped(breakers, folder.settings().session_limits)
         document["tripped"] = [each.value for each in tripped]
     return document
+
+
+def has_ended(folder: SessionFolder) -> bool:
+    """Tell whether a replay took its last bar and nobody asks anything of it: nothing is left."""
+    settings = folder.settings()
+    if not settings.is_replay or settings.stop_bar is None or folder.waiting():
+        return False
+    if not folder.journal.is_file():
+        return False
+    with JournalReader.at(folder.journal) as journal:
+        state = journal.state(folder.name)
+    return state is not None and int(state.account["bar"]) + 1 >= settings.stop_bar
+
+
+def tell_ending(folder: SessionFolder, ending: str, *, as_json: bool) -> None:
+    """Print how a session ended, and what it made."""
+    document = {"ending": ending, **status_of(folder)}
+    if not show_json(as_json, document):
+        print_text(
+            f"{folder.name} {ending} at {document['at']}: equity {document['equity_ccy']}, "
+            f"{document['n_judged']} orders judged, {document['n_sent']} sent, "
+            f"{document['n_fills']} fills"
+        )
 
 
 def _count_shadow(decisions: Any) -> dict[str, int] | None:

@@ -49,3 +49,8 @@ class SessionSettings:
     shadow: str | None = None
     """Path of the bundle that decides beside the model."""
     shadow_sha256: str | None = None
+
+    @property
+    def is_replay(self) -> bool:
+        """Whether stored bars are traded again; else they come as they close."""
+        return self.bars == "replay"

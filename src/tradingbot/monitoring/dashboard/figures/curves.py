@@ -47,9 +47,9 @@ def draw_curves(
             ends = f"from {plain(float(known[0]), 3)} to {plain(float(known[-1]), 3)}"
             told.append(f"{name} {ends}")
     if best and lines:
-        places, numbers = list(best), np.array(next(iter(lines.values())), np.float64)
+        places, first = list(best), np.array(next(iter(lines.values())), np.float64)
         add_line(
-            *(figure, at[places], numbers[places], "best so far", palette.good),
+            *(figure, at[places], first[places], "best so far", palette.good),
             mode="markers",
             marker={"size": 8, "symbol": "star"},
         )
