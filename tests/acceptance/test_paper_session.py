@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,13 @@ def paper(workspace: Path, capsys: pytest.CaptureFixture[str]) -> Paper:
     return Paper(workspace, capsys)
 
 
+def _stop_once(folder: SessionFolder) -> float:
+    """Ask a session to stop before its first bar; no seconds are waited."""
+    if not folder.waiting():
+        folder.ask(Request("stop", "ada", "lunch"))
+    return 0.0
+
+
 def test_session_is_started_shown_and_proved(paper: Paper) -> None:
     document = paper.start("first", "--unlimited", "--shadow", str(paper.workspace / "drawn.zip"))
 
@@ -125,15 +133,35 @@ def test_next_command_is_named_with_the_workspace(
 ) -> None:
     folder = SessionFolder(paper.workspace / "sessions" / "hinted")
 
-    def wait_s(bar: MarketBar) -> float:
-        if folder.requests.is_dir() and not folder.waiting():
-            folder.ask(Request("stop", "ada", "lunch"))
-        return 0.0
-
-    monkeypatch.setattr(signals, "pace_of", lambda _: wait_s)
+    monkeypatch.setattr(signals, "pace_of", lambda _: lambda _: _stop_once(folder))
     words = ("--dataset", "mine", "--from", "2025-10-08", "--to", "2025-10-10")
     told = paper("start", str(paper.workspace / "drawn.zip"), "--name", "hinted", *words)
     assert f"tradingbot --workspace {paper.workspace} paper resume hinted" in told
+
+
+def test_C08_session_goes_on_with_the_model_and_the_settings_that_it_began_with(
+    paper: Paper, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    bundle = tmp_path / "own.zip"
+    shutil.copy(paper.workspace / "drawn.zip", bundle)
+    folder = SessionFolder(paper.workspace / "sessions" / "own")
+    with monkeypatch.context() as patched:
+        patched.setattr(signals, "pace_of", lambda _: lambda _: _stop_once(folder))
+        words = ("--dataset", "mine", "--from", "2025-10-08", "--to", "2025-10-10")
+        paper("start", str(bundle), "--name", "own", *words)
+    with JournalReader.at(folder.journal) as journal:
+        before = journal.head()
+    bundle.write_bytes(bundle.read_bytes() + b"0")  # another process has another file there
+
+    assert "sha256" in paper("resume", "own", code=2).lower()
+    with JournalReader.at(folder.journal) as journal:
+        assert journal.head() == before
+    shutil.copy(paper.workspace / "drawn.zip", bundle)
+    settings = json.loads(folder.settings_path.read_text())
+    settings["session_limits"]["max_trades"] = 1_000_000
+    folder.settings_path.write_text(json.dumps(settings))
+    told = paper("resume", "own", code=2)
+    assert "settings" in told
 
 
 def test_kill_holds_until_an_authorised_person_arms(paper: Paper) -> None:

@@ -68,7 +68,9 @@ def runs_interval(
     point = student_point(Z, count - 1) / Z
     trims = aggregate == "iqm" and count >= _FEWEST_TRIMMED
     spread = math.sqrt(point) if trims else point * math.sqrt(count / (count - 1))
-    wide = centre + spread * _true_share(scores, luck) * (scores - centre)
+    # A share of the runs has no place among the scores that it counts.
+    middle = float(scores.mean()) if aggregate == "positive" else centre
+    wide = middle + spread * _true_share(scores, luck) * (scores - middle)
     picked = stream(seed, "bootstrap", "runs").integers(0, count, (n_draws, count))
     drawn = wide[picked] + np.take_along_axis(luck, picked, axis=1)
     return percentile_interval(centre, measure(drawn[:, :, None]), 0.95)

@@ -79,6 +79,20 @@ def test_an_interval_over_runs_repeats_and_scales() -> None:
     assert tuple(positive) == (1.0, 1.0, 1.0)
 
 
+def test_share_of_runs_that_gain_lies_within_its_interval() -> None:
+    """Runs differ and half of their kind gains: the share of a few covers that of all."""
+    hits = 0
+    for seed in range(60):
+        generator = np.random.default_rng(seed)
+        own = 0.001 * generator.standard_normal((8, 1))
+        runs = own + 0.002 * generator.standard_normal((8, 300))
+        found = runs_interval(runs, aggregate="positive", n_draws=300)
+        assert found.low <= found.estimate <= found.high
+        hits += found.covers(0.5)
+
+    assert hits >= 52  # about 57
+
+
 def test_runs_that_do_not_differ_have_the_interval_of_their_bars() -> None:
     series = np.random.default_rng(2).standard_normal(200)
 

@@ -145,6 +145,31 @@ def test_order_fills_no_more_than_its_share_of_what_trades(held, target, filled)
     assert made.order.item() == pytest.approx(filled)
 
 
+@pytest.mark.parametrize("order", [[0, 1, 2], [2, 0, 1], [1, 2, 0]])
+def test_E05_agents_that_want_the_same_volume_share_it_whatever_their_order(order):
+    """Each sleeve wants ten times what its symbol trades; volume is shared by one net order."""
+    rules = replace(params(), account=AccountRules(max_participation_frac=0.1))
+    depth = torch.tensor([20_000.0, 30_000.0, 50_000.0])
+    want = torch.tensor([0.5, 0.3, 0.2])
+    bar = bars([0.0] * 3, [0.01, -0.02, 0.03], [1.0] * 3)
+    bar = SleeveBars(*(part[:, order] for part in bar))
+    bar = bar._replace(depth_ccy=row(*depth[order]))
+    wanted = row(*want[order], 0.0)
+    made = carry((row(0, 0, 0, 1), row(0, 0, 0)), wanted, bar, rules=rules)
+
+    filled = made.order[0] * VALUE
+    assert (filled <= 0.1 * depth[order] + 1e-9).all()  # no more than a tenth of what trades
+    assert filled.tolist() == pytest.approx((0.1 * depth[order]).tolist())  # and all of that
+    # With its own volume alone, a sleeve gets no more than it gets beside the others.
+    alone = carry(
+        (row(0, 0, 0, 1), row(0, 0, 0)),
+        row(*(want[order] * torch.tensor([1.0, 0.0, 0.0])), 1.0 - float(want[order][0])),
+        bar,
+        rules=rules,
+    )
+    assert alone.order[0, 0].item() == pytest.approx(made.order[0, 0].item())
+
+
 def test_debt_within_the_bar_is_charged_to_cash():
     made = carry(
         (row(0.1, 0.5, 0.4), row(-0.5, 0.0)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from fixtures.example_dossier import strange_dossier
 from fixtures.watched_runs import evaluate_learning_run, make_learning_run
 from fixtures.watched_sessions import HOSTILE, fill_session, make_session
+from tradingbot.monitoring import dashboard
 from tradingbot.monitoring.dashboard.server import PAGE_SCRIPT
 from tradingbot.monitoring.dashboard.settings import DashboardSettings
 from tradingbot.serving.access.keys import KeyBook
@@ -59,6 +61,27 @@ def test_page_without_any_data_says_what_to_do(tmp_path: Path, page: str) -> Non
     shown = run_page(tmp_path / "none", page)
 
     assert "tradingbot" in words_of(shown)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_U12_no_page_takes_a_file(tmp_path: Path, page: str) -> None:
+    shown = run_page(tmp_path / "none", page)
+
+    for kind in ("file_uploader", "camera_input", "audio_input", "chat_input"):
+        assert not shown.get(kind), kind
+
+
+def test_U12_nothing_of_the_dashboard_asks_for_a_file() -> None:
+    folder = Path(dashboard.__file__).parent
+    calls = {
+        node.func.attr
+        for path in folder.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+    }
+
+    assert {"plotly_chart", "selectbox"} <= calls  # it is the pages that were read
+    assert not calls & {"file_uploader", "camera_input", "audio_input", "chat_input"}
 
 
 def test_script_shows_the_first_page_and_navigation(

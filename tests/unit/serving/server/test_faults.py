@@ -607,6 +607,21 @@ def test_S18_others_are_served_with_keys_alone() -> None:
     require_keys(ServerSettings(host="::1"), 0)
 
 
+def test_C09_production_knows_no_secret_that_was_not_made_for_it(
+    workspace: ServedWorkspace,
+) -> None:
+    with pytest.raises(ConfigError, match="must have an API key"):
+        require_keys(ServerSettings(profile="production"), 0)
+    made = [workspace.key("read")["authorization"] for _ in range(2)]
+    assert len(set(made)) == 2
+    guesses = ("x", "admin", "password", "changeme", "secret", "tradingbot", "default", "0" * 64)
+    with client_of(workspace.parts(profile="production")) as client:
+        for guess in guesses:
+            answer = client.get("/v1/model", headers={"Authorization": f"Bearer {guess}"})
+            assert answer.status_code == 401, guess
+        assert client.get("/v1/model", headers={"Authorization": made[0]}).status_code != 401
+
+
 def test_S19_answers_say_who_answered_and_can_be_pinned(
     shared: httpx.Client, bundles: list[Path]
 ) -> None:
