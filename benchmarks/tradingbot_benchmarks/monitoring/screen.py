@@ -47,7 +47,7 @@ _SHOWS = """text => {
   return found !== null && found.textContent === text;
 }"""
 _DRAWN = """([low, high]) => [...document.querySelectorAll('.js-plotly-plot')].some(plot =>
-  (plot.data || []).some(trace => {
+  (plot._fullData || []).some(trace => {
     const y = Array.from(trace.y || []);
     return y.includes(low) && y.includes(high);
   }) && plot.querySelector('.scatterlayer path') !== null)"""
