@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import json
+from base64 import b64decode
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from tradingbot.monitoring.dashboard.figures.downsample import pick_points
+from tradingbot.monitoring.dashboard.figures.curves import draw_curves
+from tradingbot.monitoring.dashboard.figures.downsample import COLUMNS, pick_points
+from tradingbot.monitoring.dashboard.figures.equity import draw_equity
+from tradingbot.monitoring.dashboard.moments import UTC_ZONE
+from tradingbot.monitoring.dashboard.palette import palette_of
+from tradingbot.monitoring.dashboard.sources.session_view import EquitySeries
 
 NUMBERS = st.floats(-1e9, 1e9) | st.just(float("nan"))
 
@@ -33,6 +41,25 @@ def test_points_of_every_column_keep_its_extremes(numbers: np.ndarray, columns: 
             assert np.nanmax(kept) == np.nanmax(cell)
         else:
             assert np.isnan(kept).all()
+
+
+def test_picture_of_a_million_bars_holds_both_extremes_to_the_bit() -> None:
+    at = np.datetime64("2024-01-02T15:30", "us") + np.arange(1_000_000) * np.timedelta64(1, "h")
+    numbers = 1e6 + np.cumsum(np.random.default_rng(1).normal(0.0, 50.0, len(at)))
+    numbers[333_333], numbers[777_777] = numbers.max() + 0.1, numbers.min() - 0.1
+    drawn = draw_equity(EquitySeries(at, numbers), None, palette_of("light"), UTC_ZONE).figure
+
+    (sent,) = json.loads(drawn.to_json())["data"]  # as it travels to the browser
+    shown = np.frombuffer(b64decode(sent["y"]["bdata"]), sent["y"]["dtype"])
+    assert len(shown) <= 4 * COLUMNS
+    assert (shown.min(), shown.max()) == (numbers[777_777], numbers[333_333])
+
+
+def test_what_is_no_number_is_a_gap_of_the_line() -> None:
+    numbers = {"loss": [1.0, float("inf"), 2.0, float("nan"), 3.0]}
+    drawn = draw_curves([0, 1, 2, 3, 4], numbers, palette_of("dark"), y="loss").figure
+
+    np.testing.assert_array_equal(drawn.data[0].y, [1.0, np.nan, 2.0, np.nan, 3.0])
 
 
 def test_single_spike_in_a_million_points_survives() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -13,11 +14,14 @@ from fixtures.small_runs import NOW
 from fixtures.watched_runs import add_trials, evaluate_learning_run, make_learning_run
 from fixtures.watched_sessions import begin, fill_session, make_session, trade, watch, writing
 from tradingbot.domain.errors import StorageError
+from tradingbot.evaluation.report.numbers import plain
 from tradingbot.monitoring.dashboard.agent_cells import collapse_cells, entropy_cells, profit_cells
 from tradingbot.monitoring.dashboard.moments import UTC_ZONE, choose_zone
+from tradingbot.monitoring.dashboard.pages.training import progress_figures
 from tradingbot.monitoring.dashboard.sources.evaluations import progress_by_phase
 from tradingbot.monitoring.dashboard.sources.json_lines import JsonLinesTail, read_last_lines
 from tradingbot.monitoring.dashboard.sources.run_view import RecorderWords
+from tradingbot.monitoring.dashboard.sources.run_watch import RunsWatch
 
 
 def test_tail_reads_what_was_appended_and_waits_for_the_end_of_a_line(tmp_path: Path) -> None:
@@ -198,3 +202,15 @@ def test_cells_tell_profit_entropy_and_collapse() -> None:
     assert [each.text for each in gains] == ["+10.0\u202f%", "−20.0\u202f%", "–"]
     assert [each.shade for each in entropies] == [-1.0, 0.9]
     assert [each.text for each in verdicts] == ["not judged", "collapse"]
+
+
+def test_best_score_and_progress_are_those_of_the_journal(tmp_path: Path) -> None:
+    make_learning_run(tmp_path, updates=20)  # the first evaluation has no score
+    run = RunsWatch(tmp_path, lambda: NOW).run("toy")
+    assert run is not None
+    known = [row.mean_score for row in run.scores if math.isfinite(row.mean_score)]
+    assert len(known) < len(run.scores)
+
+    told = {each.name: each.number for each in progress_figures(run, UTC_ZONE)}
+    assert told["Best score"] == plain(max(known), 3)
+    assert run.steps == run.updates[-1].steps > run.summary.steps

@@ -30,8 +30,11 @@ from tradingbot.runtime.journal.reading import JournalReader
 def test_session_shows_money_positions_orders_trades_and_breakers(tmp_path: Path) -> None:
     fill_session(tmp_path, bars=30)
 
-    (view,) = watch(tmp_path).sessions()
+    watched = watch(tmp_path)
+    assert watched.has_unread  # a page says that it reads
+    (view,) = watched.sessions()
 
+    assert not watched.has_unread
     assert view.state is not None
     assert float(view.state.equity_ccy) == START_CCY + 290
     assert len(view.equity) == 30

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
@@ -107,9 +108,8 @@ def _show_run(frame: Frame, run: RunView) -> None:
     if run.problem or run.summary.problem:
         st.html(markup.note(run.problem or run.summary.problem, tone="warm"))
     if run.summary.steps_per_agent:
-        st.progress(
-            run.summary.done_frac, text=f"{percent(run.summary.done_frac, 0)} of the budget"
-        )
+        done = min(run.steps / run.summary.steps_per_agent, 1.0)
+        st.progress(done, text=f"{percent(done, 0)} of the budget")
     _show_curves(frame, run)
     left, right = st.columns(2, gap="medium")
     with left:
@@ -123,10 +123,10 @@ def _show_run(frame: Frame, run: RunView) -> None:
 
 def progress_figures(run: RunView, zone: Zone) -> list[Figure]:
     """Return how far a run is, how fast, and what it scored."""
-    steps = run.updates[-1].steps if run.updates else run.summary.steps
-    budget = run.summary.steps_per_agent
+    steps, budget = run.steps, run.summary.steps_per_agent
     at = zone.moment(run.freshness.since, seconds=True)
-    best = max((row.mean_score for row in run.scores), default=float("nan"))
+    known = [row.mean_score for row in run.scores if math.isfinite(row.mean_score)]
+    best = max(known, default=float("nan"))
     last = run.scores[-1].mean_score if run.scores else float("nan")
     speed = NOTHING if run.steps_per_s is None else plain(run.steps_per_s, 0)
     of = "Sharpe of alpha on the first half of validation, mean of the agents"

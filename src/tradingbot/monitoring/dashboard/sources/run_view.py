@@ -99,6 +99,11 @@ class RunView:
     """Until the budget is used up; None where it does not run, or is unknown."""
     problem: str = ""
 
+    @property
+    def steps(self) -> int:
+        """Environment steps per agent by its journal, which is ahead of its status."""
+        return self.updates[-1].steps if self.updates else self.summary.steps
+
 
 def mean_of(value: Any) -> float:
     """Return the mean of one number per agent, without those that are unknown; NaN of none."""
