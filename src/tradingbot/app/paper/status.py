@@ -47,7 +47,7 @@ def status_of(folder: SessionFolder) -> dict[str, Any]:
 
 
 def has_ended(folder: SessionFolder) -> bool:
-    """Tell whether a replay took its last bar and nobody asks anything of it: nothing is left."""
+    """Tell whether a replay took its last bar and no request waits: nothing is left."""
     settings = folder.settings()
     if not settings.is_replay or settings.stop_bar is None or folder.waiting():
         return False

@@ -32,7 +32,7 @@ def require_error_codes(codes: Iterable[str]) -> tuple[str, ...]:
     """Return codes of errors; refuse what no check of that severity has, and name the closest.
 
     Raises:
-        ConfigError: If one is unknown, or that of a finding that is in nobody's way.
+        ConfigError: If one is unknown, or that of a finding that refuses nothing.
     """
     errors = [code for code, check in CHECKS.items() if check.severity is Severity.ERROR]
     rule = "--accept must be the code of an error in bars"
