@@ -9,7 +9,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from tradingbot.app.paper.access import open_alpaca
-from tradingbot.app.paper.bars import REPLAY, hours_of, open_bars, open_feed
+from tradingbot.app.paper.bars import hours_of, open_bars, open_feed
 from tradingbot.data.sources.pacing import Clock
 from tradingbot.domain.errors import DataError
 from tradingbot.runtime.brokers.paper.broker import PaperBroker
@@ -78,7 +78,7 @@ def open_session(
             venue=venue,
         )
         session.models = open_reference
-        session.clock = clock.now if settings.bars != REPLAY else None
+        session.clock = None if settings.is_replay else clock.now
         recall_adopted(session)
         yield session
 
