@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any
 
 from tradingbot.app.console import print_text, show_json
-from tradingbot.domain.events.session import AlertRaised, DecisionMade
+from tradingbot.domain.events.session import AlertRaised, DecisionMade, SessionStarted
 from tradingbot.domain.order import OrderStatus
 from tradingbot.runtime.breaker import list_tripped, read_breakers
 from tradingbot.runtime.journal.reading import JournalReader
@@ -47,7 +47,10 @@ def status_of(folder: SessionFolder) -> dict[str, Any]:
 
 
 def has_ended(folder: SessionFolder) -> bool:
-    """Tell whether a replay took its last bar and no request waits: nothing is left."""
+    """Tell whether a replay took its last bar and no request waits: nothing is left.
+
+    One whose settings were changed since is not asked here: it is refused where it is opened.
+    """
     settings = folder.settings()
     if not settings.is_replay or settings.stop_bar is None or folder.waiting():
         return False
@@ -55,7 +58,11 @@ def has_ended(folder: SessionFolder) -> bool:
         return False
     with JournalReader.at(folder.journal) as journal:
         state = journal.state(folder.name)
-    return state is not None and int(state.account["bar"]) + 1 >= settings.stop_bar
+        started = journal.events(folder.name, SessionStarted)
+    if state is None or int(state.account["bar"]) + 1 < settings.stop_bar:
+        return False
+    first = next((each for each in started if isinstance(each, SessionStarted)), None)
+    return first is not None and first.settings_sha256 == folder.settings_sha256()
 
 
 def tell_ending(folder: SessionFolder, ending: str, *, as_json: bool) -> None:
