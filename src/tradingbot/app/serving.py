@@ -14,7 +14,9 @@ from tradingbot.serving.access.keys import KeyBook
 from tradingbot.serving.server.settings import ServerSettings, require_keys
 
 if TYPE_CHECKING:
+    from tradingbot.serving.served_model import ServedModel
     from tradingbot.serving.server.parts import ServerParts
+    from tradingbot.serving.server.portfolios import RunningSleeves
 
 
 def open_server(workspace: Path, settings: ServerSettings) -> tuple[ServerParts, socket.socket]:
@@ -41,9 +43,20 @@ def open_server(workspace: Path, settings: ServerSettings) -> tuple[ServerParts,
     from tradingbot.serving.server.parts import ServerParts
 
     parts = ServerParts.build(
-        workspace, settings, clock=lambda: datetime.now(UTC), desk=WorkspaceSessions(workspace)
+        workspace,
+        settings,
+        clock=lambda: datetime.now(UTC),
+        desk=WorkspaceSessions(workspace),
+        sleeves=_open_sleeves,
     )
     return parts, listening
+
+
+def _open_sleeves(model: ServedModel, time_zone: str) -> RunningSleeves:
+    """Open the sleeves of a portfolio; torch is imported by the first one."""
+    from tradingbot.app.served_portfolio import PushedSleeves
+
+    return PushedSleeves(model, time_zone)
 
 
 def serve_on(parts: ServerParts, listening: socket.socket, *, told: Callable[[str], None]) -> None:

@@ -31,7 +31,7 @@ from tradingbot.market.ledger import FillBatch
 from tradingbot.market.observation import observe_accounts
 from tradingbot.market.params import SimulatorParams
 from tradingbot.runtime.session.account_record import SessionAccount
-from tradingbot.runtime.session.bars import BarFeed, MarketBar, as_datetime64
+from tradingbot.runtime.session.bars import MarketBar, as_datetime64
 from tradingbot.runtime.session.model import DecidingModel
 
 
@@ -83,7 +83,8 @@ class Decider:
     def __init__(
         self,
         model: DecidingModel,
-        source: BarFeed,
+        symbols: tuple[str, ...],
+        time_zone: str,
         rules: SimulatorParams,
         rates: CostRates,
         *,
@@ -93,20 +94,21 @@ class Decider:
 
         Args:
             model: What decides.
-            source: Bars.
+            symbols: Of the bars.
+            time_zone: IANA name of the exchange's.
             rules: Of the accounts.
             rates: Costs.
             first_bar: Number of the bar of the first decision: the model takes bars from as long
                 before it as it looks back.
 
         Raises:
-            DataError: If the source lacks a symbol of the model.
+            DataError: If a symbol of the model is not among them.
         """
         self.model, self.rules, self.rates = model, rules, rates
         self._first_bar = first_bar - model.lookback_bars + 1
-        self.places = places_of(model.symbols, source.symbols)
+        self.places = places_of(model.symbols, symbols)
         specs = [_spec_of(each) for each in model.feature_ids]
-        self._stream = FeatureStream(source.symbols, specs, time_zone=source.time_zone)
+        self._stream = FeatureStream(symbols, specs, time_zone=time_zone)
         self.live = model.live()
         self.usable: NDArray[np.bool_] = np.zeros(len(self.places), dtype=bool)
         """(N,) where every feature of the bar that was taken last is defined."""

@@ -35,7 +35,7 @@ from tradingbot.market.portfolio.account import (
 from tradingbot.market.portfolio.net_orders import read_weights
 from tradingbot.market.portfolio.recent_record import RecentRecord
 from tradingbot.runtime.session.account_record import SessionAccount
-from tradingbot.runtime.session.bars import BarFeed, MarketBar
+from tradingbot.runtime.session.bars import MarketBar
 from tradingbot.runtime.session.decision import Decider, Proposal
 from tradingbot.runtime.session.model import DecidingModel
 from tradingbot.runtime.session.settlement import send_nothing
@@ -45,25 +45,36 @@ class PortfolioDecider:
     """A model with a master: remembers bars and the sleeves that follow from them."""
 
     def __init__(
-        self, model: DecidingModel, source: BarFeed, rules: SimulatorParams, rates: CostRates
+        self,
+        model: DecidingModel,
+        symbols: tuple[str, ...],
+        time_zone: str,
+        rules: SimulatorParams,
+        rates: CostRates,
     ) -> None:
         """Begin before the first bar.
 
         Args:
             model: With a master.
-            source: Bars, of which the sleeves trade all.
+            symbols: Of the bars, of which the sleeves trade all.
+            time_zone: IANA name of the exchange's.
             rules: Of the portfolio's account.
             rates: Costs, of account and sleeves.
 
         Raises:
-            DataError: If the source lacks a symbol of the model.
+            DataError: If a symbol of the model is not among them.
         """
         assert model.portfolio is not None
         self.model, self.rules, self.rates = model, rules, rates
         own = read_record(SimulatorParams, model.portfolio.sleeve_rules, name="sleeve_rules")
-        self._agents = Decider(model, source, own, rates)
+        self._agents = Decider(model, symbols, time_zone, own, rates)
         self.places = self._agents.places
         self._sleeves = Sleeves(self._agents, len(self.places))
+
+    @property
+    def sleeves_have_begun(self) -> bool:
+        """Whether enough symbols were usable at a bar for the sleeves to trade."""
+        return self._sleeves.have_begun
 
     def take(self, bar: MarketBar) -> None:
         """Take the next bar, and let the sleeves trade it."""
@@ -146,6 +157,11 @@ class Sleeves:
         self.shown = np.concatenate(
             [numbers, self._record.take(value)], axis=-1, dtype=np.float32, casting="same_kind"
         )
+
+    @property
+    def have_begun(self) -> bool:
+        """Whether they trade yet."""
+        return self._account is not None
 
     def require(self) -> Sleeves:
         """Return the sleeves at the bar that was taken last.

@@ -152,9 +152,8 @@ class TradingSession:
             rule = "a model that takes over must decide for the symbols of the session"
             raise ConfigError(rule, was=", ".join(model.symbols[:5]), where=reference.path)
         if (model.portfolio is None) != (self.model.portfolio is None):
-            rule = "a model that takes over must hold as many accounts as the session"
-            was = "single accounts" if model.portfolio is None else "one for all symbols"
-            raise ConfigError(rule, was=was, where=reference.path)
+            rule = "a model that takes over must trade as many accounts as the session"
+            raise ConfigError(rule, was="another number", where=reference.path)
         decider = self.decider_of(model)
         if self.bar is not None:
             for bar in self.source.known_bars(self.bar.number):
@@ -217,10 +216,11 @@ class TradingSession:
 
     def decider_of(self, model: DecidingModel) -> SessionDecider:
         """Return a model that has taken no bar yet."""
-        terms = self.terms
+        source, terms = self.source, self.terms
+        given = (model, source.symbols, source.time_zone, terms.rules, self.rates)
         if model.portfolio is not None:
-            return PortfolioDecider(model, self.source, terms.rules, self.rates)
-        return Decider(model, self.source, terms.rules, self.rates, first_bar=terms.first_bar)
+            return PortfolioDecider(*given)
+        return Decider(*given, first_bar=terms.first_bar)
 
     def is_fresh(self, now: datetime) -> bool:
         """Tell whether the last bar is young enough to be traded on."""

@@ -17,6 +17,7 @@ from tradingbot.features.streaming import FeatureStream
 from tradingbot.features.time_fields import TIME_FIELDS
 from tradingbot.serving.served_model import ServedModel
 from tradingbot.serving.served_stream import Floats, ServedAnswer
+from tradingbot.serving.server.portfolios import RunningSleeves
 from tradingbot.serving.server.problems import Problem, invalid
 from tradingbot.serving.server.schemas import ClosedBars
 
@@ -54,6 +55,8 @@ class BarFeatures:
         self.symbols = model.symbols
         self.closed_at: datetime | None = None
         self.present = np.zeros(len(self.symbols), dtype=bool)
+        self.fields: Mapping[str, NDArray[np.float64]] = {}
+        """Field → (N,) of the newest bar."""
         self._places = {symbol: place for place, symbol in enumerate(self.symbols)}
         read = {name for spec in specs for name in spec.inputs}
         self._told = {
@@ -81,7 +84,13 @@ class BarFeatures:
         fields = dict(zip(BAR_FIELDS, values, strict=True))
         made = self._stream.push(moment, present, fields, told)
         self.present, self.closed_at, self._told = present, bar.closed_at, told
+        self.fields = fields
         return made
+
+    @property
+    def covariates(self) -> Mapping[str, NDArray[np.float64]]:
+        """Name → (N,) the last values that are known by now."""
+        return self._told
 
     def _carry_forward(
         self, places: Sequence[int], sent: Sequence[Mapping[str, float]]
@@ -107,9 +116,23 @@ class BarFeatures:
 class ModelStream:
     """One model on the server's own stream of bars; used by one thread at a time."""
 
-    def __init__(self, model: ServedModel, history: Iterable[PushedBar], *, time_zone: str) -> None:
-        """Begin with the bars that the server kept; the model remembers the last W."""
-        self.model = model
+    def __init__(
+        self,
+        model: ServedModel,
+        history: Iterable[PushedBar],
+        *,
+        time_zone: str,
+        sleeves: RunningSleeves | None = None,
+    ) -> None:
+        """Begin with the bars that the server kept; the model remembers the last W.
+
+        Args:
+            model: What decides.
+            history: In order of their close.
+            time_zone: Of the exchange.
+            sleeves: Of a portfolio, which trade every bar.
+        """
+        self.model, self.sleeves = model, sleeves
         self.features = BarFeatures(model, time_zone=time_zone)
         self.live = model.live()
         self.valid = np.zeros(len(model.symbols), dtype=bool)
@@ -125,7 +148,9 @@ class ModelStream:
 
     def take(self, bar: PushedBar, *, is_remembered: bool = True) -> None:
         """Take the next bar; bars before the model's lookback need not be remembered by it."""
-        raw = self.features.push(bar)
+        raw, told = self.features.push(bar), self.features
+        if self.sleeves is not None:
+            self.sleeves.take(bar.closed_at, told.present, told.fields, told.covariates)
         if not is_remembered:
             return
         row, self.valid = self.model.scale(raw, self.features.present)

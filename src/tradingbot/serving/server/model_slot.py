@@ -21,6 +21,7 @@ from tradingbot.serving.registry import ModelRegistry
 from tradingbot.serving.served_model import ServedModel
 from tradingbot.serving.server.bar_stream import ModelStream, PushedBar
 from tradingbot.serving.server.metrics import Rung, ServerMetrics
+from tradingbot.serving.server.portfolios import RunningSleeves, SleeveRunner
 from tradingbot.serving.server.prediction import ServingModel
 from tradingbot.serving.server.problems import Problem, of_user_error
 from tradingbot.serving.server.settings import ServerSettings
@@ -52,8 +53,10 @@ class ModelSlot:
         metrics: ServerMetrics,
         *,
         clock: Callable[[], datetime],
+        sleeves: SleeveRunner | None = None,
     ) -> None:
         """Name the workspace; nothing serves before `follow`."""
+        self._sleeves = sleeves
         self.current: ServingSnapshot | None = None
         self.bars_lock = Lock()
         self.problem: str | None = None
@@ -198,10 +201,10 @@ class ModelSlot:
         """Open a bundle and compare its golden vectors."""
         path = self._registry.bundle_path(version)
         model = ServedModel.open(path, sha256=version.bundle_sha256)
-        if model.manifest.portfolio is not None:
+        if model.portfolio is not None and self._sleeves is None:
             raise ConfigError(
-                "a server must answer for accounts of single symbols",
-                was="a portfolio, whose weights follow from its sleeves' accounts",
+                "a server must be given what runs sleeves to serve a portfolio",
+                was="a server without",
                 where=version.name,
                 remedy=f"Trade it on paper: tradingbot paper start {version.name}",
             )
@@ -210,7 +213,8 @@ class ModelSlot:
     def _put(self, serving: ServingModel, *, problem: str | None = None) -> ServingSnapshot:
         """Bring the stream of a new model up to the present bar, then let it serve."""
         zone = self._settings.time_zone
-        stream = ModelStream(serving.model, list(self._history), time_zone=zone)
+        sleeves = self.open_sleeves(serving.model)
+        stream = ModelStream(serving.model, list(self._history), time_zone=zone, sleeves=sleeves)
         with self.bars_lock:
             last = stream.closed_at
             for bar in list(self._history):
@@ -225,6 +229,12 @@ class ModelSlot:
         self._metrics.show_rung(self.rung)
         _log.info("%s serves: %s", serving.version, serving.model.sha256)
         return new
+
+    def open_sleeves(self, model: ServedModel) -> RunningSleeves | None:
+        """Return the sleeves of a portfolio that has seen no bar; None of single accounts."""
+        if model.portfolio is None or self._sleeves is None:
+            return None
+        return self._sleeves(model, self._settings.time_zone)
 
     def _serves(self, version: ModelVersion) -> bool:
         now = self.current

@@ -15,6 +15,7 @@ from tradingbot.serving.server.admission import InferencePool, RateLimits
 from tradingbot.serving.server.authentication import Authentication, Caller
 from tradingbot.serving.server.metrics import ServerMetrics
 from tradingbot.serving.server.model_slot import ModelSlot
+from tradingbot.serving.server.portfolios import SleeveRunner
 from tradingbot.serving.server.settings import ServerSettings
 
 
@@ -62,6 +63,7 @@ class ServerParts:
         *,
         clock: Callable[[], datetime],
         desk: SessionDesk | None = None,
+        sleeves: SleeveRunner | None = None,
     ) -> ServerParts:
         """Put the parts of a workspace's server together; nothing is opened yet."""
         metrics = ServerMetrics()
@@ -69,7 +71,7 @@ class ServerParts:
             settings,
             clock,
             metrics,
-            ModelSlot(workspace, settings, metrics, clock=clock),
+            ModelSlot(workspace, settings, metrics, clock=clock, sleeves=sleeves),
             Authentication(workspace, settings, metrics, clock=clock),
             RateLimits(settings),
             InferencePool(settings, metrics),

@@ -203,6 +203,8 @@ class SignalAnswer(BaseModel):
     """As the model gave it, before smoothing and risk; none where nothing was asked of it."""
     reason: str | None
     """Why it is a HOLD that the model did not ask for."""
+    weight: float | None = None
+    """Of a portfolio: what is wanted of the symbol, of its value; none of single accounts."""
     explanation: Explanation | None = None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import datetime
 from time import perf_counter
 from typing import Annotated, TypeVar
@@ -17,6 +17,7 @@ from tradingbot.serving.server.body import decode, read_body
 from tradingbot.serving.server.explanation import MAX_EXPLAINED, explain
 from tradingbot.serving.server.model_slot import ServingSnapshot
 from tradingbot.serving.server.parts import Parts, Predictor, ServerParts
+from tradingbot.serving.server.portfolios import refuse_accounts, refuse_portfolio
 from tradingbot.serving.server.prediction import (
     NO_BAR,
     SeenWindows,
@@ -32,6 +33,8 @@ from tradingbot.serving.server.prediction import (
 )
 from tradingbot.serving.server.problems import Problem, invalid
 from tradingbot.serving.server.routes.documents import ASKED, WITH_BODY, body_of, errors
+from tradingbot.serving.server.routes.freshness import age_s, require_fresh, require_past
+from tradingbot.serving.server.routes.weighing import weigh_history, weigh_stream
 from tradingbot.serving.server.schemas import (
     FeaturesRequest,
     HistoryRequest,
@@ -41,8 +44,6 @@ from tradingbot.serving.server.schemas import (
 
 router = APIRouter(tags=["predict"])
 B = TypeVar("B", bound=BaseModel)
-_FUTURE_S = 60.0
-"""Seconds that a bar may have closed ahead of our clock."""
 
 
 @router.post(
@@ -56,11 +57,12 @@ async def predict_features(request: Request, parts: Parts, _: Predictor) -> Resp
 
     def work(asked: FeaturesRequest, snapshot: ServingSnapshot) -> PredictionAnswer:
         serving = snapshot.serving
+        refuse_portfolio(serving.model, "features of some")
         _require_rows(parts, sum(len(each.features) for each in asked.inputs), "inputs")
         _require_few(asked.explain, len(asked.inputs))
         symbols = [each.symbol for each in asked.inputs]
         if not asked.allow_stale and asked.closed_at is not None:
-            _require_fresh(parts, serving, asked.closed_at, symbols)
+            require_fresh(parts, serving, asked.closed_at, symbols)
         seen = read_windows(serving, asked)
         return _answer(serving, seen, asked.closed_at, explained=asked.explain)
 
@@ -82,7 +84,9 @@ async def predict_bars(request: Request, parts: Parts, _: Predictor) -> Response
         symbols = asked.symbols or serving.model.symbols
         _require_few(asked.explain, len(symbols))
         if not asked.allow_stale:
-            _require_fresh(parts, serving, asked.history[-1].closed_at, symbols)
+            require_fresh(parts, serving, asked.history[-1].closed_at, symbols)
+        if serving.model.portfolio is not None:
+            return weigh_history(parts, serving, asked)
         zone = parts.settings.time_zone
         seen, closed_at = read_history(serving, asked, time_zone=zone)
         return _answer(serving, seen, closed_at, explained=asked.explain)
@@ -106,14 +110,15 @@ async def push_bar(request: Request, parts: Parts, _: Predictor) -> Response:
         with parts.slot.bars_lock:
             serving = parts.slot.require().serving
             require_pin(serving, asked.model_sha256)
-            _require_past(parts, asked.closed_at)
+            require_past(parts, asked.closed_at)
+            refuse_accounts(serving.model, asked.accounts)
             for symbol in asked.accounts:
                 serving.agent_of(symbol, f"accounts.{symbol}")
             accounts = [asked.accounts.get(each, {}) for each in serving.model.symbols]
             places = [f"accounts.{each}" for each in serving.model.symbols]
             private = serving.private_of(accounts, places)
             snapshot = parts.slot.push(PushedBar.of(asked))
-            is_old = _age_s(parts, asked.closed_at) > parts.settings.max_bar_age_s
+            is_old = age_s(parts, asked.closed_at) > parts.settings.max_bar_age_s
             if is_old and not asked.allow_stale:
                 held = hold_all(serving, serving.model.symbols, "the bar is too old")
                 return held.model_copy(update={"closed_at": asked.closed_at})
@@ -156,6 +161,10 @@ async def signal_of(
                 hint = suggest(symbol, snapshot.serving.agents)
                 raise Problem(404, "unknown_symbol", f"a symbol must be one of the model. {hint}")
             serving, stream = _require_stream(parts, snapshot), snapshot.stream
+            if serving.model.portfolio is not None:
+                if explained:
+                    refuse_portfolio(serving.model, "to be explained")
+                return weigh_stream(serving, stream, [symbol])
             window, known = stream.window(place)
             valid, closed_at = stream.valid[place : place + 1].copy(), stream.closed_at
         lane = np.array([place])
@@ -232,6 +241,8 @@ def _answer(
 def _answer_stream(snapshot: ServingSnapshot, private: np.ndarray) -> PredictionAnswer:
     """Ask all agents at the newest bar of the stream."""
     serving, stream = snapshot.serving, snapshot.stream
+    if serving.model.portfolio is not None:
+        return weigh_stream(serving, stream, serving.model.symbols)
     answer = stream.act(private, serving.allowed(private))
     agent = np.arange(len(serving.model.symbols))
     found = read_signals(serving, agent, answer, private, stream.valid)
@@ -250,7 +261,7 @@ def _require_stream(parts: ServerParts, snapshot: ServingSnapshot) -> ServingMod
     closed_at = snapshot.stream.closed_at
     if closed_at is None or not snapshot.stream.live.bars_taken:
         raise Problem(409, "no_bars", "bars must be pushed first: POST /v1/stream/bars")
-    _require_fresh(parts, snapshot.serving, closed_at, snapshot.serving.model.symbols)
+    require_fresh(parts, snapshot.serving, closed_at, snapshot.serving.model.symbols)
     return snapshot.serving
 
 
@@ -264,31 +275,6 @@ def _require_few(is_asked: bool, count: int) -> None:
     if is_asked and count > MAX_EXPLAINED:
         message = f"{MAX_EXPLAINED} symbols at most are explained in one request"
         raise invalid(message, "explain", code="batch")
-
-
-def _require_fresh(
-    parts: ServerParts, serving: ServingModel, closed_at: datetime, symbols: Sequence[str]
-) -> None:
-    """Refuse bars that are too old to trade on: HOLD, never a fresh order."""
-    _require_past(parts, closed_at)
-    age_s = _age_s(parts, closed_at)
-    if age_s > parts.settings.max_bar_age_s:
-        why = f"the newest bar closed {age_s:.0f} s ago, {parts.settings.max_bar_age_s:g} s at most"
-        held = hold_all(serving, symbols, "the bar is too old")
-        raise Problem(
-            *(409, "stale", why),
-            headers=identity_headers(serving),
-            more={"signals": [each.model_dump() for each in held.signals]},
-        )
-
-
-def _require_past(parts: ServerParts, closed_at: datetime) -> None:
-    if _age_s(parts, closed_at) < -_FUTURE_S:
-        raise invalid("a bar must have closed by now", "closed_at", code="future")
-
-
-def _age_s(parts: ServerParts, closed_at: datetime) -> float:
-    return (parts.clock() - closed_at).total_seconds()
 
 
 def _not_believed(serving: ServingModel, symbols: tuple[str, ...], why: str) -> Problem:
