@@ -10,9 +10,12 @@ import pytest
 from fixtures.drawn_portfolios import SYMBOLS
 from fixtures.portfolio_sessions import FIRST, NAME, STOP, backtest, open_portfolio_session
 from tradingbot.domain.events.session import SessionStateSaved
+from tradingbot.domain.trading_state import TradingState
 from tradingbot.market.portfolio.account import PortfolioAccount
 from tradingbot.runtime.brokers.paper.broker import PaperOptions
 from tradingbot.runtime.session.account_record import write_account
+from tradingbot.runtime.session.control import kill
+from tradingbot.runtime.session.folder import Request
 from tradingbot.runtime.session.verification import verify_day
 
 CENT = 0.005
@@ -107,3 +110,23 @@ def test_resumed_portfolio_goes_on_to_the_same_end(tmp_path: Path) -> None:
     assert write_account(accounts[0]) == write_account(accounts[1])
     whole.close()
     last.close()
+
+
+def test_killed_portfolio_sells_all_and_books_it(tmp_path: Path) -> None:
+    opened = open_portfolio_session(tmp_path).run(FIRST + 6)
+    session = opened.session
+    assert opened.broker.positions()
+    asked = Request("kill", by="ada", reason="rehearsal", flatten=True)
+    bars = [bar for bar in session.source.bars() if bar.number in (FIRST + 6, FIRST + 7)]
+    assert session.bar is not None
+    kill(session, asked, session.bar.closed_at)
+    for bar in bars:
+        session.take(bar, bar.closed_at)
+
+    assert not opened.broker.positions()
+    assert session.trading_state is TradingState.HALTED
+    account = session.account
+    assert isinstance(account, PortfolioAccount)
+    assert (account.units == 0.0).all()
+    assert session.equity_ccy == pytest.approx(float(opened.broker.account().equity_ccy), abs=CENT)
+    opened.close()
