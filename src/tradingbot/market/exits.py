@@ -15,15 +15,19 @@ def forced_exit(rules: AccountRules, account: Account) -> Tensor:
     """Say which positions must be closed at the next open, and why: (B,) int32 `ExitReason`."""
     units = account.units
     short_value = (-units).clamp_min(0.0) * account.mark
-    move = torch.sign(units) * (account.mark - account.entry)
     held_too_long = account.holding_bars >= rules.max_holding_bars
     reason = torch.where(held_too_long, int(ExitReason.MAX_HOLDING), 0)
-    lost = move <= -min(rules.position_loss_frac, NEVER_FRAC) * account.entry
-    reason = torch.where(lost, int(ExitReason.POSITION_LOSS), reason)
+    reason = torch.where(is_beyond_loss(rules, account), int(ExitReason.POSITION_LOSS), reason)
     called = (units < 0.0) & (account.cash < rules.maintenance_frac * short_value)
     reason = torch.where(called, int(ExitReason.MARGIN_CALL), reason)
     reason = torch.where(account.halted != 0, int(ExitReason.EMERGENCY), reason)
     return torch.where(units != 0.0, reason, int(ExitReason.NONE)).int()
+
+
+def is_beyond_loss(rules: AccountRules, account: Account) -> Tensor:
+    """Tell which positions (B,) lost `position_loss_frac` of their entry price, or hold nothing."""
+    move = torch.sign(account.units) * (account.mark - account.entry)
+    return move <= -min(rules.position_loss_frac, NEVER_FRAC) * account.entry
 
 
 def stop_within_bar(rules: AccountRules, account: Account, bar: Bar) -> tuple[Tensor, Tensor]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import date
@@ -201,6 +202,8 @@ def _rules_of(
     # Alpaca sells whole shares short, and no fractions.
     is_whole = cash_ccy is not None and rules.limits.allow_short
     account = replace(rules.account, quantity_decimals=0 if is_whole else MAX_DECIMALS)
+    if model.portfolio is not None:  # its backtest stops no single position
+        account = replace(account, position_loss_frac=math.inf)
     if cash_ccy is not None:
         share = (cash_ccy / _n_accounts(model)).quantize(Decimal("0.01"), ROUND_DOWN)
         account = replace(account, initial_cash_ccy=float(share))

@@ -18,6 +18,7 @@ from tradingbot.market.actions.decision import Decision
 from tradingbot.market.advance import SentOrder, settle_bar
 from tradingbot.market.bars import UNSEEN_STALE_BARS, Bar
 from tradingbot.market.costs import CostRates, fill_price
+from tradingbot.market.exits import is_beyond_loss
 from tradingbot.market.fills import volume_cap
 from tradingbot.market.ledger import FillBatch
 from tradingbot.market.params import NEVER_BARS, SimulatorParams
@@ -144,9 +145,12 @@ def send_net(
     net = order_net(rules, account.holdings, *given)
     order, asked = (_in_units(rules, account, each[0]) for each in (net.order, net.asked))
     none = torch.zeros_like(account.repeats)
+    # Stops of sessions: backtests of portfolios have none, their rules say so.
+    is_lost = is_beyond_loss(rules.account, account.lanes) & (account.units != 0.0)
+    order, asked = (torch.where(is_lost, -account.units, each) for each in (order, asked))
     decision = Decision(asked, none, none, none.bool(), wanted[:-1], none)
-    forced = torch.full_like(none, int(ExitReason.NONE))
-    denial = torch.where(asked == 0.0, int(Denial.NONE), net.denial[0])
+    forced = torch.where(is_lost, int(ExitReason.POSITION_LOSS), int(ExitReason.NONE)).int()
+    denial = torch.where(is_lost | (asked == 0.0), int(Denial.NONE), net.denial[0])
     return SentOrder(decision, order, denial, forced, torch.zeros_like(order))
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import torch
 
+from tradingbot.domain.denial import ExitReason
 from tradingbot.market.account import Account
 from tradingbot.market.advance import fill_order, open_terms
 from tradingbot.market.bars import Bar
@@ -31,11 +34,16 @@ RATES = CostProfile(spread_frac=2e-4, impact_coef=0.2, borrow_frac_per_bar=1e-5)
 )
 
 
-def rules_with(reserve: float = 0.0) -> SimulatorParams:
+def rules_with(reserve: float = 0.0, stop: float = math.inf) -> SimulatorParams:
     limits = RiskLimits(
         max_position_frac=1.0, min_trade_ccy=1.0, reserve_frac=reserve, allow_short=True
     )
-    account = AccountRules(quantity_decimals=9, max_participation_frac=0.3, portfolio_loss_frac=1.0)
+    account = AccountRules(
+        quantity_decimals=9,
+        max_participation_frac=0.3,
+        position_loss_frac=stop,
+        portfolio_loss_frac=1.0,
+    )
     return SimulatorParams(account=account, limits=limits)
 
 
@@ -122,3 +130,17 @@ def test_position_that_is_left_is_closed_to_the_last_unit() -> None:
     sent = send_net(rules, account, cash, torch.ones(N).double())
 
     assert sent.decision.order.tolist() == (-units).tolist()
+
+
+def test_position_beyond_the_sessions_stop_is_closed_whatever_is_wanted() -> None:
+    rules = rules_with(stop=0.05)
+    account = open_portfolio(rules, torch.tensor([94.0, 96.0, 50.0]).double(), torch.zeros(N).int())
+    units = torch.tensor([10.0, 10.0, 0.0], dtype=torch.float64)
+    entry = torch.tensor([100.0, 100.0, 0.0], dtype=torch.float64)
+    account = account._replace(lanes=account.lanes._replace(units=units, entry=entry))
+    wanted = torch.tensor([0.5, 0.3, 0.0, 0.2], dtype=torch.float64)
+    sent = send_net(rules, account, wanted, torch.ones(N).double())
+
+    assert sent.order[0] == -10.0
+    assert sent.forced.tolist() == [int(ExitReason.POSITION_LOSS), 0, 0]
+    assert sent.order[1] > 0.0
