@@ -78,10 +78,8 @@ class TradingSession:
             shadow: Decides beside the model, on the same accounts; no order follows.
             venue: Where the broker lives by the session's bars; None where it has its own market.
         """
-        self.desk, self.model, self.source, self.hours, self.terms = (
-            *(desk, model, source),
-            *(hours, terms),
-        )
+        self.desk, self.model, self.source = desk, model, source
+        self.hours, self.terms = hours, terms
         self.rates = terms.costs.rates(dtype=torch.float64)
         self.decider = self.decider_of(model)
         self._shadow = None if shadow is None else self.decider_of(shadow)
@@ -148,12 +146,9 @@ class TradingSession:
         if self.models is None:
             raise ConfigError("models of this session cannot be changed", was=reference.path)
         model = self.models(reference)
-        if model.symbols != self.symbols:
-            rule = "a model that takes over must decide for the symbols of the session"
+        if model.symbols != self.symbols or bool(model.portfolio) != bool(self.model.portfolio):
+            rule = "a model that takes over must decide for the symbols and accounts of the session"
             raise ConfigError(rule, was=", ".join(model.symbols[:5]), where=reference.path)
-        if (model.portfolio is None) != (self.model.portfolio is None):
-            rule = "a model that takes over must trade as many accounts as the session"
-            raise ConfigError(rule, was="another number", where=reference.path)
         decider = self.decider_of(model)
         if self.bar is not None:
             for bar in self.source.known_bars(self.bar.number):
@@ -232,8 +227,7 @@ class TradingSession:
         return (lambda: now) if self.clock is None or self._venue is not None else self.clock
 
     def _open(self, row: Bar) -> SessionAccount:
-        opened = self.decider.open(row, self._arriving.stale_bars)
-        self._mark(opened)
+        self._mark(opened := self.decider.open(row, self._arriving.stale_bars))
         return opened
 
     def _settle(self, bar: MarketBar, row: Bar, since: datetime, now: datetime) -> None:
@@ -293,8 +287,8 @@ class TradingSession:
         sent = self.decider.order(self.account, proposal)
         wanted = find_wanted(self.symbols, sent)
         facts = (self.facts, ask_venue(self.desk, self._clock_at(now), wanted))
-        model = (self.model.sha256, self.symbols)
-        return judge_orders(self.desk, model, bar.closed_at, self.account, sent, proposal, facts)
+        made_by, at = (self.model.sha256, self.symbols), bar.closed_at
+        return judge_orders(self.desk, made_by, at, self.account, sent, proposal, facts)
 
     def _state(self, action: list[float] | None) -> SessionStateSaved:
         assert self.account is not None
