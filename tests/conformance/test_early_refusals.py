@@ -471,6 +471,8 @@ MISTAKES: dict[str, str] = {
     "--plugin gone.py plugins list": "a plugin must be a Python file that exists",
     "--plugin gone.py plugins check": "a plugin must be a Python file that exists",
     "--workspace bars.csv data list": "workspace must be a folder",
+    "--workspace s3://key:s3cret@bucket/x data list": "was a URL of 's3'",
+    "--workspace file://bars/x data list": "file:// must be followed by a whole path",
     "--workspace /proc/nope train": "workspace must",
     "--workspace /proc/nope demo": "workspace must",
     f"--workspace /proc/nope {GENERATE}": "workspace must",

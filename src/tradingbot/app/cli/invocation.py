@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import unquote
 
 import typer
 from typer import Option
@@ -91,7 +92,7 @@ def find_workspace(option: str | None, environment: Mapping[str, str] = os.envir
 
     Raises:
         ConfigError: If the option or the variable is set to nothing, for it is unclear what is
-            meant, or names a file.
+            meant, names a file, or is a URL other than file://.
     """
     text = option if option is not None else environment.get(WORKSPACE_VARIABLE)
     if text is None:
@@ -103,7 +104,18 @@ def find_workspace(option: str | None, environment: Mapping[str, str] = os.envir
             where="command line" if option is not None else "environment",
             remedy=f"Give a folder, or unset {WORKSPACE_VARIABLE} to use ./workspace",
         )
-    folder = Path(text).expanduser()
+    scheme, is_url, path = text.partition("://")
+    if is_url and scheme != "file":  # nothing of it is shown: a URL may hold a secret
+        raise ConfigError(
+            "workspace must be a folder of this machine, or one that is mounted there",
+            was=f"a URL of {scheme[:20]!r}",
+            where="command line" if option is not None else WORKSPACE_VARIABLE,
+            remedy="Mount the object store and name the folder: docs/how_to/cluster.md",
+        )
+    folder = Path(unquote(path) if is_url else text).expanduser()
+    if is_url and not folder.is_absolute():
+        rule = "file:// must be followed by a whole path"
+        raise ConfigError(rule, was=text[:_LONGEST_SHOWN], remedy="Write e.g. file:///srv/bars")
     if folder.exists() and not folder.is_dir():
         raise ConfigError(
             "workspace must be a folder", was="a file", where=text, remedy="Choose another folder"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tradingbot.app.cli.invocation import Invocation
+from tradingbot.app.cli.invocation import Invocation, find_workspace
 from tradingbot.app.cli.options import choose_workspace, require_picture
 from tradingbot.configuration.pipeline import PipelineConfig
 from tradingbot.domain.errors import ConfigError
@@ -42,3 +42,13 @@ def test_choose_workspace_option_goes_before_the_file() -> None:
     given = Invocation(workspace=Path("given"), workspace_is_given=True)
     assert choose_workspace(given, settings) == Path("given")
     assert choose_workspace(Invocation(), PipelineConfig()) == Path("workspace")
+
+
+def test_workspace_may_be_a_file_url_and_no_other() -> None:
+    assert find_workspace("file:///srv/my%20bars") == Path("/srv/my bars")
+    for url in ("s3://key:s3cret@bucket/x", "memory://x", "gs://bucket"):
+        with pytest.raises(ConfigError, match="workspace must be a folder") as refused:
+            find_workspace(url)
+        assert "s3cret" not in str(refused.value)
+    with pytest.raises(ConfigError, match="whole path"):
+        find_workspace("file://srv/bars")
