@@ -11,7 +11,11 @@ from unittest import mock
 
 import pytest
 
+from acceptance.test_refusing_disk import can_mount
 from fixtures.paper_workspace import make_paper_workspace
+from fixtures.served_runs import make_served_run
+from fixtures.small_disk import FOLLOW_STEPS
+from fixtures.warm_process import run_warm
 from tradingbot.app.cli.application import run
 from tradingbot.app.paper import session as session_parts
 from tradingbot.app.paper import signals
@@ -25,6 +29,7 @@ from tradingbot.runtime.session.bars import MarketBar
 from tradingbot.runtime.session.desk import Desk
 from tradingbot.runtime.session.folder import Request, SessionFolder
 from tradingbot.serving.bundle import read_bundle, write_bundle
+from tradingbot.serving.export.run_export import export_run
 from tradingbot.serving.served_model import ServedModel
 
 TIGHT = ("--unlimited", "--limit", "stop_loss_frac=0.01")
@@ -153,6 +158,21 @@ def test_kill_holds_until_an_authorised_person_arms(paper: Paper) -> None:
     assert paper.status("killed")["tripped"] == []
 
 
+def test_B22_a_kill_before_the_first_bar_is_shown_and_holds(paper: Paper) -> None:
+    folder = SessionFolder(paper.workspace / "sessions" / "early")
+    folder.requests.mkdir(parents=True)
+    folder.ask(Request("stop", "ada", "lunch"))  # obeyed while it warms up
+    told = paper.start("early", "--unlimited", "--authorise", "ada")
+    assert (told["ending"], told["at"], told["trading_state"]) == ("stopped", None, "active")
+    assert "it is halted" in paper("kill", "early", "--by", "", "--reason", "")
+
+    status = paper.status("early")
+    assert (status["trading_state"], status["tripped"]) == ("halted", ["kill_switch"])
+    paper("resume", "early")
+    assert paper.status("early")["n_fills"] == 0
+    assert paper.status("early")["tripped"] == ["kill_switch"]
+
+
 def test_B22_a_kill_that_waits_is_obeyed_before_anything_is_sent(
     paper: Paper, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -193,6 +213,45 @@ def test_B22_a_kill_does_not_wait_for_the_next_bar_of_a_slow_replay(
         decided = {each.decided_at for each in journal.decisions("slow")}
     assert timedelta(0) <= acts["kill"] - asked_at <= timedelta(seconds=2)
     assert len(decided) == 4  # three hours after the first; history is not waited for
+
+
+def test_refused_act_of_a_session_that_does_not_run_is_an_error(paper: Paper) -> None:
+    paper.start("refusing", "--unlimited", "--to", "2025-10-08")
+    other = make_served_run(paper.workspace / "elsewhere", "two", symbols=("A", "B"), encoder=None)
+    export_run(other, paper.workspace / "two.zip", n_hostile=20)
+
+    told = paper("swap", "refusing", str(paper.workspace / "two.zip"), code=2)
+    assert "must decide for the symbols" in told
+    assert "done" not in told
+    assert SessionFolder(paper.workspace / "sessions" / "refusing").waiting() == []
+
+
+@pytest.mark.skipif(not can_mount(), reason="this user may not mount a disk to fill")
+def test_P03_a_session_on_a_full_disk_ends_with_an_error_and_goes_on_later(
+    paper: Paper, tmp_path: Path
+) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    (paper.workspace / "sessions").mkdir(exist_ok=True)
+    (paper.workspace / "sessions" / "full").symlink_to(disk)
+    start = ["start", str(paper.workspace / "drawn.zip"), "--name", "full", "--dataset", "mine"]
+    start += ["--from", "2025-10-08", "--to", "2025-10-10", "--unlimited"]
+    words = ["--workspace", str(paper.workspace), "paper"]
+    steps = [
+        ["run", "start", *words, *start],
+        ["remount", "size=16m"],
+        ["run", "resume", *words, "resume", "full"],
+        ["run", "status", *words, "status", "full", "--json"],
+        ["run", "verify", *words[:2], "journal", "verify", "--journal", "full"],
+    ]
+    done = run_warm([str(disk), "400k", str(tmp_path), json.dumps(steps)], function=FOLLOW_STEPS)
+
+    assert done == (0, "", "")
+    codes = {name: (tmp_path / f"{name}.code").read_text() for _, name, *_ in steps[:1] + steps[2:]}
+    told = (tmp_path / "start.err").read_text()
+    assert codes == {"start": "2", "resume": "0", "status": "0", "verify": "0"}, told
+    assert "journal must confirm what is recorded" in told
+    assert "finished" not in (tmp_path / "start.out").read_text()
 
 
 DRILLS = re.findall(

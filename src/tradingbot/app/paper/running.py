@@ -57,12 +57,17 @@ def run_to_end(
         clock: Time of day.
         adopted_by: Who says that what the venue holds beside the session is not its own; None
             where nothing may be.
+
+    Raises:
+        JournalUnavailableError: If the journal does not hold the end of it.
     """
     for attempt in count():
         try:
             with open_session(folder, workspace, clock=clock) as session:
                 _begin(session, folder, clock, adopted_by)
-                return run_session(session, folder, _pace(folder, clock, progress))
+                ending = run_session(session, folder, _pace(folder, clock, progress))
+                session.desk.require_journal()
+                return ending
         except BrokerUnavailableError as e:
             # Before the first turn; afterwards the session itself waits.
             print_note(f"{folder.name} waits for its venue: {e}")
@@ -113,20 +118,28 @@ def _wait(folder: SessionFolder, clock: Clock, seconds: float) -> bool:
 def ask_session(
     workspace: Path, folder: SessionFolder, request: Request, *, as_json: bool = False
 ) -> bool:
-    """Leave a request, and do it here where no process trades the session; tell whether it was."""
+    """Leave a request, and do it here where no process trades the session; tell whether it was.
+
+    Raises:
+        UserError: If it is done here, and not allowed.
+    """
     document = {"session": folder.name, "act": request.act}
-    folder.ask(request)
+    path = folder.ask(request)
     if folder.is_running:
         if not show_json(as_json, {**document, "is_done": False}):
             print_text(f"{folder.name} was asked: {request.act}")
         return False
-    clock = signals.CLOCK
+    clock, refused = signals.CLOCK, dict[Path, Exception]()
     with open_session(folder, workspace, clock=clock) as session:
         if request.act != "kill":  # a kill is always heard
             require_same_settings(session, folder, clock.now())
         session.resume(sends=False)
-        obey(session, folder, clock.now)
+        obey(session, folder, clock.now, refused)
         state = session.trading_state
-    if not show_json(as_json, {**document, "is_done": True, "trading_state": state.value}):
-        print_text(f"{folder.name}: {request.act} done; it is {state.value}")
-    return True
+    if path in refused:
+        raise refused[path]
+    is_done = not path.exists()  # else the venue or the journal did not confirm all of it
+    if not show_json(as_json, {**document, "is_done": is_done, "trading_state": state.value}):
+        told = "done" if is_done else "goes on at the next resume, for not all was confirmed"
+        print_text(f"{folder.name}: {request.act} {told}; it is {state.value}")
+    return is_done

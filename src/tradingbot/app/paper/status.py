@@ -8,8 +8,9 @@ from typing import Any
 from tradingbot.app.console import print_text, show_json
 from tradingbot.domain.events.session import AlertRaised, DecisionMade, SessionStarted
 from tradingbot.domain.order import OrderStatus
-from tradingbot.runtime.breaker import list_tripped, read_breakers
+from tradingbot.runtime.breaker import list_tripped, permitted_state
 from tradingbot.runtime.journal.reading import JournalReader
+from tradingbot.runtime.session.breaker_record import recall_breakers
 from tradingbot.runtime.session.folder import SessionFolder
 
 
@@ -17,14 +18,16 @@ def status_of(folder: SessionFolder) -> dict[str, Any]:
     """Return state, money, positions, orders, denials, breakers and alerts of a session."""
     with JournalReader.at(folder.journal) as journal:
         state, orders = journal.state(folder.name), journal.orders(folder.name)
+        breakers = recall_breakers(journal, folder.name, state)
         fills = journal.fills(folder.name)
         alerts = journal.events(folder.name, AlertRaised)
         shadows = journal.events(folder.name, DecisionMade)
-    document: dict[str, Any] = {
+    limits = folder.settings().session_limits
+    return {
         "session": folder.name,
         "is_running": folder.is_running,
         "at": None if state is None else state.at.isoformat(),
-        "trading_state": None if state is None else state.trading_state.value,
+        "trading_state": permitted_state(breakers, limits).value,
         "equity_ccy": None if state is None else f"{state.equity_ccy:.2f}",
         "cash_ccy": None if state is None else f"{state.cash_ccy:.2f}",
         "positions": {} if state is None else {k: str(v) for k, v in state.positions.items()},
@@ -35,15 +38,10 @@ def status_of(folder: SessionFolder) -> dict[str, Any]:
         "denials": dict(
             Counter((order.reason or "").partition(":")[0] for order in orders if order.reason)
         ),
-        "tripped": [],
+        "tripped": [each.value for each in list_tripped(breakers, limits)],
         "alerts": [event.text for event in alerts if isinstance(event, AlertRaised)][-5:],
         "shadow_differs": _count_shadow(shadows),
     }
-    if state is not None:
-        breakers = read_breakers(state.breakers)
-        tripped = list_tripped(breakers, folder.settings().session_limits)
-        document["tripped"] = [each.value for each in tripped]
-    return document
 
 
 def has_ended(folder: SessionFolder) -> bool:

@@ -23,6 +23,7 @@ from tradingbot.runtime.session.folder import Request
 from tradingbot.runtime.session.session import TradingSession
 
 ADOPT = "adopt"
+NO_REASON = "no reason was given"
 _STEP = Decimal(1).scaleb(-MAX_DECIMALS)
 
 
@@ -51,8 +52,8 @@ def apply_request(
 def kill(session: TradingSession, request: Request, at: datetime) -> None:
     """Cancel everything, sell what is held where that is asked for, and halt; it stays halted.
 
-    Asked again it goes on where it broke off: what was not sold yet is sold, also by a session that
-    is halted.
+    It needs no reason, and no turn before it. Asked again it goes on where it broke off: what was
+    not sold yet is sold, also by a session that is halted.
 
     Raises:
         BrokerUnavailableError: If the venue could not be told, or did not answer a cancel. The
@@ -60,7 +61,8 @@ def kill(session: TradingSession, request: Request, at: datetime) -> None:
     """
     desk, before = session.desk, session.trading_state
     cancelled: int | str = "the venue could not be asked"
-    reason = desk.gate.breakers.kill_reason or request.reason
+    said = request.reason.strip() or NO_REASON
+    reason = desk.gate.breakers.kill_reason or said
     details = {"flatten": str(request.flatten).lower()}
     try:
         n_cancelled, doubtful = desk.cancel_all(at, keeps_exits=request.flatten)
@@ -77,9 +79,9 @@ def kill(session: TradingSession, request: Request, at: datetime) -> None:
     finally:
         desk.gate.press_kill_switch(reason)
         details["cancelled"] = str(cancelled)
-        events: list[Event] = [ActAudited(at, "kill", request.by, request.reason, details)]
+        events: list[Event] = [ActAudited(at, "kill", request.by, said, details)]
         if before is not TradingState.HALTED:
-            change = TradingStateChange(before, TradingState.HALTED, request.reason)
+            change = TradingStateChange(before, TradingState.HALTED, said)
             events.append(TradingStateChanged(change, at))
         if before is not TradingState.HALTED or isinstance(cancelled, int):
             session.save(*events)

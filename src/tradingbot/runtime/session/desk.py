@@ -55,6 +55,8 @@ class Desk:
     holdings: Holdings
     journal_is_down: bool = field(default=False, init=False)
     """Whether the last thing that had to be written was not."""
+    _is_buffered: bool = field(default=False, init=False)
+    """Whether it is kept on disk beside the journal."""
     _told: set[tuple[str, str]] = field(default_factory=set, init=False)
     _begun: _Settlement | None = field(default=None, init=False)
     """A settlement that the venue did not answer to its end."""
@@ -65,8 +67,8 @@ class Desk:
             return not self.journal_is_down
         try:
             self.journal.record(*events, session=self.session)
-        except JournalUnavailableError:
-            self.journal_is_down = True
+        except JournalUnavailableError as e:
+            self.journal_is_down, self._is_buffered = True, e.is_buffered
             return False
         self.journal_is_down = False
         return True
@@ -75,6 +77,20 @@ class Desk:
         """Ask a journal that was down whether it is back: what it kept is written first."""
         if self.journal_is_down:
             self.journal_is_down = not self.journal.flush()
+
+    def require_journal(self) -> None:
+        """Make sure that the journal holds what was recorded last, or that a buffer does.
+
+        Raises:
+            JournalUnavailableError: If neither does: what was recorded since it went down is lost.
+        """
+        if self.journal_is_down and not (self._is_buffered and self.journal.flush()):
+            raise JournalUnavailableError(
+                "journal must confirm what is recorded",
+                was="it did not at the end of the session",
+                where=self.session,
+                remedy="Free its disk or reach its database, then go on: tradingbot paper resume",
+            )
 
     def restore(
         self, orders: Iterable[Order], busted: Iterable[str], changes: Iterable[FillChange]

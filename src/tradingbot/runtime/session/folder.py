@@ -151,14 +151,16 @@ class SessionFolder:
         with hold_lock(self.path / "lock", f"session {self.name}"):
             yield
 
-    def ask(self, request: Request) -> None:
-        """Leave a request for the process that trades it."""
+    def ask(self, request: Request) -> Path:
+        """Leave a request for the process that trades it; return its file."""
         with storage_errors(self.requests):
             self.requests.mkdir(exist_ok=True)
         number = max((_number_of(each) for each in self.requests.iterdir()), default=-1) + 1
         name = f"{number:06d}-{request.act}-{uuid.uuid4().hex[:8]}.json"  # two may ask at once
-        with atomic_file(self.requests / name) as temporary:
+        path = self.requests / name
+        with atomic_file(path) as temporary:
             temporary.write_text(json.dumps(as_plain_values(request)), encoding="utf-8")
+        return path
 
     def waiting(self) -> list[tuple[Path, Request]]:
         """Return requests in the order in which they were left; a file that is none is a kill.

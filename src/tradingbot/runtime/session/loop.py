@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import count
+from pathlib import Path
 from typing import Literal
 
 from tradingbot.data.sources.pacing import Clock
@@ -167,11 +168,22 @@ def _rest(session: TradingSession, folder: SessionFolder, clock: Clock, seconds:
     return False
 
 
-def obey(session: TradingSession, folder: SessionFolder, clock: Callable[[], datetime]) -> bool:
+def obey(
+    session: TradingSession,
+    folder: SessionFolder,
+    clock: Callable[[], datetime],
+    refused: dict[Path, Exception] | None = None,
+) -> bool:
     """Do what persons ask; tell whether the session goes on.
 
     A request is dropped only once the journal holds its act; an act that is not allowed is an
     alert.
+
+    Args:
+        session: Whose persons ask.
+        folder: Where requests wait.
+        clock: Time of day.
+        refused: Takes acts that were not allowed, by their requests, for who waits for an answer.
     """
     goes_on = True
     for path, request in folder.waiting():
@@ -185,6 +197,8 @@ def obey(session: TradingSession, folder: SessionFolder, clock: Callable[[], dat
         except (UserError, ValueError) as e:
             code = f"{request.act.upper()}_REFUSED"
             session.desk.record(AlertRaised(at, AlertLevel.WARNING, code, str(e)))
+            if refused is not None:
+                refused[path] = e
         if not session.desk.journal_is_down:
             with suppress(FileNotFoundError):
                 path.unlink()

@@ -11,8 +11,8 @@ from tradingbot.domain.events.session import SessionStateSaved
 from tradingbot.domain.events.trading import FillChange
 from tradingbot.domain.order import Order, OrderStatus
 from tradingbot.runtime.approval import Approval
-from tradingbot.runtime.breaker import read_breakers
 from tradingbot.runtime.session.account_record import read_account
+from tradingbot.runtime.session.breaker_record import recall_breakers
 from tradingbot.runtime.session.decision import require_same_action
 from tradingbot.runtime.session.desk_events import booking_of
 from tradingbot.runtime.session.model import read_reference
@@ -43,6 +43,7 @@ def resume_turn(session: TradingSession, *, sends: bool, now: datetime | None) -
     found = desk.journal.newest(desk.session, limit=1, kind=SessionStateSaved)
     state = found[-1].event if found else None
     if not isinstance(state, SessionStateSaved):
+        desk.gate.breakers = recall_breakers(desk.journal, desk.session, None)
         return False
     kept = state.account
     last = int(kept["bar"])
@@ -56,7 +57,7 @@ def resume_turn(session: TradingSession, *, sends: bool, now: datetime | None) -
         was = "none" if session.bar is None else session.bar.closed_at
         raise TradingError(rule, was=was, where=f"bar {last}, {state.at}")
     session.account = read_account(kept)
-    desk.gate.breakers = read_breakers(state.breakers)
+    desk.gate.breakers = recall_breakers(desk.journal, desk.session, state)
     journaled = desk.journal.order_book(desk.session)
     changes = desk.journal.fill_changes(desk.session)
     n_counted = len(changes) - len(desk.journal.fill_changes(desk.session, after=found[-1].seq))

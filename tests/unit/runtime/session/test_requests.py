@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from unittest import mock
 
@@ -15,7 +16,7 @@ from tradingbot.runtime.brokers.paper.broker import PaperBroker
 from tradingbot.runtime.brokers.protocol import SubmitOutcome, SubmitReport
 from tradingbot.runtime.journal.failures import JournalUnavailableError
 from tradingbot.runtime.journal.journal import SessionJournal
-from tradingbot.runtime.session.control import kill
+from tradingbot.runtime.session.control import arm, kill
 from tradingbot.runtime.session.folder import Act, Request, SessionFolder
 from tradingbot.runtime.session.loop import obey, rest_s
 
@@ -134,3 +135,43 @@ def test_requests_stay_until_the_journal_holds_their_act(tmp_path: Path) -> None
 def test_B05_waits_grow_to_a_minute_and_stay_there_for_days() -> None:
     assert [rest_s(attempt) for attempt in range(8)] == [1, 2, 4, 8, 16, 32, 60, 60]
     assert rest_s(100_000) == 60
+
+
+@pytest.mark.parametrize("reason", ["", " \t", "prices look wrong"])
+def test_B22_a_kill_halts_without_a_reason_and_before_the_first_turn(
+    tmp_path: Path, reason: str
+) -> None:
+    (tmp_path / "requests").mkdir()
+    folder = SessionFolder(tmp_path)
+    opened = open_session(tmp_path, stop=STOP).run(until=FIRST - 1)  # history: no turn yet
+    now = opened.session.bar.closed_at
+    folder.ask(Request("kill", "", reason))
+    assert obey(opened.session, folder, lambda: now)
+    assert opened.session.trading_state.value == "halted"
+    kills = opened.journal.events(NAME, ActAudited)
+    assert [each.reason for each in kills if isinstance(each, ActAudited)] == [
+        reason.strip() or "no reason was given"
+    ]
+    opened.close()
+
+    for _ in range(2):  # a restart before the first turn, and one after it
+        again = open_session(tmp_path, stop=STOP)
+        again.session.resume()
+        assert again.session.trading_state.value == "halted"
+        again.run(until=FIRST + 3)
+        assert again.broker.open_orders() == ()
+        assert again.session.desk.gate.breakers.kill_reason is not None
+        again.close()
+
+
+def test_an_arming_before_the_first_turn_holds_too(tmp_path: Path) -> None:
+    opened = open_session(tmp_path, stop=STOP)
+    at = datetime(2026, 1, 5, tzinfo=UTC)
+    kill(opened.session, Request("kill", "ada", "drill"), at)
+    arm(opened.session, Request("arm", "ada", "over"), at, frozenset({"ada"}))
+    opened.close()
+
+    again = open_session(tmp_path, stop=STOP)
+    again.session.resume()
+    assert again.session.trading_state.value == "active"
+    again.close()
