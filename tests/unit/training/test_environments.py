@@ -119,13 +119,8 @@ def test_run_trains_resumes_to_the_same_bits_and_is_shown_and_backtested(
         assert "validation: agents" not in plain
         assert "All figures, bp/bar too, are of the whole portfolio's value" in plain
         assert "traded by sma_cross:fast=3,slow=9" in plain
-        assert "tradingbot evaluate" not in plain
-        for command in ("backtest", "evaluate", "gates"):
-            assert run_command(["--workspace", str(tmp_path), command, "run"]) == 2
-            assert "must trade one account per symbol" in capsys.readouterr().err
         assert judged.exposure_frac > 0.0
         assert judged.turnover_per_bar_frac > 0.0
-        return
     assert run_command(["--workspace", str(tmp_path), "backtest", "run", "--json"]) == 0
     (figures,) = json.loads(capsys.readouterr().out)
     assert figures["total_return_frac"] == pytest.approx(judged.total_return_frac, abs=1e-6)
