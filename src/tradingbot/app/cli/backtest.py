@@ -45,7 +45,8 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
         list[str],
         Argument(
             help="Runs (id, its beginning, or folder), rules (sma_cross:fast=20,slow=100), "
-            "strategies of plugins, module:object, supervised models (model:NAME).",
+            "strategies of plugins, module:object, supervised models (model:NAME); beside a "
+            "portfolio run allocation rules over its sleeves (allocation:NAME).",
             show_default=False,
         ),
     ],
@@ -114,7 +115,10 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
     Parameters: name:key=value,key=value. A model is long while its P(up) reaches a threshold (the
     base rate of a rise if left out), on its own data, a run's, or others whose bars came later. A
     run or model on its test bars is counted in the ledger of trials, once for the same days, costs
-    and delay. Says of each whether it has an edge, and the cost at which its alpha ends.
+    and delay. Says of each whether it has an edge, and the cost at which its alpha ends. A
+    portfolio run is one account of all symbols; what stands beside it is one portfolio each.
+    Allocation rules: equal_weight, inverse_volatility, minimum_variance, mean_variance,
+    hierarchical_risk_parity, confidence_weighted, best_single_agent, all_cash.
 
     Example: [bold]tradingbot backtest my-run buy_and_hold --trades trades.csv[/bold]
 
@@ -128,6 +132,8 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
 
     Example: [bold]tradingbot backtest residual_reversal --dataset us143 --allow-short
     --costs free[/bold]
+
+    Example: [bold]tradingbot backtest my-master buy_and_hold allocation:equal_weight[/bold]
 
     Example: [bold]tradingbot backtest my_strategy --plugin mine.py --dataset us143[/bold]
     """
