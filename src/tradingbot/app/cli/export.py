@@ -29,9 +29,10 @@ def export(
 ) -> None:
     """Export a finished run as one ONNX bundle and register it as a candidate.
 
-    The bundle holds encoder and heads of all agents, scalers, features with hashes, rules, golden
-    vectors, the verdict of the gates and the data period. ONNX Runtime is compared with PyTorch on
-    the run's own bars and on hostile ones; above a difference of 1e-5 nothing is written.
+    The bundle holds encoder and heads of all agents, of a portfolio also the master over them,
+    scalers, features with hashes, rules, golden vectors, the verdict of the gates and the data
+    period. ONNX Runtime is compared with PyTorch on the run's own bars and on hostile ones; above
+    a difference of 1e-5 nothing is written.
 
     Example: [bold]tradingbot export us143-first[/bold]
 
