@@ -46,8 +46,8 @@ class MasterMeasurement:
     confidence_noise: float = 0.05
     risk_aversion: float = 40.0
     """Correlation counts: log growth alone would put all into the best sleeve."""
-    updates: int = 600
-    n_envs: int = 256
+    updates: int = 400
+    n_envs: int = 512
     chunk_bars: int = 4
     """What capital moves earns at once; costs of moving back show within a few bars."""
     measured_bars: int = 3_000
@@ -59,11 +59,11 @@ class MasterMeasurement:
         """Settings of the direct gradient."""
         steps = self.updates * self.chunk_bars * self.n_envs
         return DirectConfig(
-            actor=HeadConfig(hidden=(16,), pooling="pooled"),
+            actor=HeadConfig(hidden=(16,), pooling="pooled", activation="gelu"),
             objective="reward",
             chunk_bars=self.chunk_bars,
-            learning_rate=Schedule("cosine", 2e-2, 0.0, over=steps),
-            weight_decay=2e-6,  # the reward is in units of one, its gradient some 1e-3
+            learning_rate=Schedule("cosine", 1e-2, 0.0, over=steps),
+            weight_decay=5e-7,  # the reward is in units of one: more costs a basis point of it
             squash_gain=1.0,  # more, and a sleeve that is left early is not looked at again
             act_levels=0,
         )

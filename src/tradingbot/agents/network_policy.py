@@ -101,6 +101,12 @@ class NetworkPolicy:
         """
         return [*(each for each in self._hidden if each[0].dim() == 3), self._last]
 
+    @property
+    def layers(self) -> list[tuple[Tensor, Tensor]]:
+        """Weights (I, O) and biases (O,) that all share, or (N, I, O) and (N, 1, O), in order."""
+        hidden = [(each.t() if each.dim() == 2 else each, bias) for each, bias in self._hidden]
+        return [*hidden, self._last]
+
     def with_layers(self, own: Sequence[tuple[Tensor, Tensor]]) -> NetworkPolicy:
         """Return the same policy with other `own_layers`; gradients flow to what is given."""
         policy, device = copy.copy(self), own[-1][0].device

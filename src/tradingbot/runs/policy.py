@@ -233,8 +233,7 @@ def load_policy(source: Path | RunDirectory | Checkpoint) -> StoredPolicy:
         ConfigError: If it describes what this version cannot build.
     """
     checkpoint = _open(source)
-    manifest = checkpoint.manifest
-    acting = manifest.acting
+    acting = checkpoint.manifest.acting
     if acting is None:
         acting = _acting_without_record(checkpoint, source)
     scalers = tuple(record.scaler() for record in acting.scalers)

@@ -6,7 +6,7 @@ import math
 
 from torch import Tensor
 
-from tradingbot.agents.network_policy import NetworkPolicy, last_layer
+from tradingbot.agents.network_policy import NetworkPolicy
 from tradingbot.networks.actor_layout import Squash
 from tradingbot.networks.distributions import LOG_STD_BOUNDS
 from tradingbot.serving.export.onnx_graph import OnnxGraph
@@ -52,14 +52,12 @@ def heads_model(policy: NetworkPolicy, width: int, n_private: int) -> bytes:
 
 def _write_layers(graph: OnnxGraph, policy: NetworkPolicy, agent: str, seen: str) -> str:
     """Return outputs (B, O) of inputs (B, I)."""
-    actor = policy.actor
-    hidden = seen
-    for weight, bias in [*zip(actor.weights, actor.biases, strict=True)][:-1]:
-        affine = _affine(graph, (weight, bias), agent, hidden)
-        hidden = graph.apply(ACTIVATIONS[actor.config.activation], affine)
-    if actor.config.pooling == "pooled":
-        return _affine(graph, (actor.weights[-1], actor.biases[-1]), agent, hidden)
-    return _affine(graph, last_layer(actor), agent, hidden)
+    config, hidden, (*layers, last) = policy.actor.config, seen, policy.layers
+    for layer in layers:
+        hidden = graph.apply(ACTIVATIONS[config.activation], _affine(graph, layer, agent, hidden))
+    if config.pooling == "pooled" and all(bool((part == part[:1]).all()) for part in last):
+        last = (last[0][0], last[1][0, 0])  # one for all, unless agents learned with a master
+    return _affine(graph, last, agent, hidden)
 
 
 def _affine(graph: OnnxGraph, layer: tuple[Tensor, Tensor], agent: str, value: str) -> str:
