@@ -63,7 +63,7 @@ class MasterMeasurement:
             objective="reward",
             chunk_bars=self.chunk_bars,
             learning_rate=Schedule("cosine", 1e-2, 0.0, over=steps),
-            weight_decay=5e-7,  # the reward is in units of one: more costs a basis point of it
+            weight_decay=5e-7,  # of a reward in units of one; more, and cash answers no death
             squash_gain=1.0,  # more, and a sleeve that is left early is not looked at again
             act_levels=0,
         )
