@@ -101,9 +101,9 @@ def _as_backtest(
         """Add up what belongs to one account."""
         return np.asarray(values.sum(axis=-1, keepdims=True)) if is_one else values
 
-    if is_one:  # lanes are worth their sleeves' capital; the rest is idle
-        idle = np.array([each.account["portfolio"]["idle"] for each in states])
-        equity = pool(equity) + idle
+    if is_one:  # lanes are worth their sleeves' capital; other cash is in none
+        cash = np.array([each.account["portfolio"]["cash"] for each in states])
+        equity = cash + pool(units * mark)
     before, held = equity[:-1], units[:-1]
     paid = sum(np.diff(column(field), axis=0) for field in _PAID)
     fills = _fills(orders, symbols, closed_at)

@@ -1,7 +1,8 @@
 """The one account of a portfolio: lanes of the simulator that share their capital, and cash.
 
 Lane n holds what the portfolio has of symbol n, and as much cash as makes the lane worth its
-sleeve's capital; the rest is idle. Money moves between lanes with the capital, never to a venue.
+sleeve's capital; the rest of the cash is in none. It moves between lanes with the capital, never to
+a venue.
 """
 
 from __future__ import annotations
@@ -47,8 +48,8 @@ class PortfolioAccount(NamedTuple):
     """N, each worth its sleeve's capital."""
     capital: Tensor
     """(N + 1,) of the value, cash last."""
-    idle: Tensor
-    """(1,) cash that is in no sleeve."""
+    cash: Tensor
+    """(1,) of all lanes, and what is in none."""
     peak: Tensor
     """(1,) highest equity so far."""
     growth: Tensor
@@ -87,14 +88,9 @@ class PortfolioAccount(NamedTuple):
         return self.lanes.repeats
 
     @property
-    def cash(self) -> Tensor:
-        """(1,) of lanes and idle."""
-        return self.lanes.cash.sum(0, keepdim=True) + self.idle
-
-    @property
     def equity(self) -> Tensor:
         """(1,) what the portfolio is worth."""
-        return self.lanes.equity.sum(0, keepdim=True) + self.idle
+        return self.cash + (self.units * self.mark).sum(0, keepdim=True)
 
     @property
     def holdings(self) -> PortfolioHoldings:
@@ -201,7 +197,9 @@ def settle_portfolio(
     parts = (wanted[None], _sleeve_bars(account, bar), filled[None], fees[None])
     _, _, after = settle_net(rates, account.holdings, *parts)
     lanes = settle_bar(rules, rates, account.lanes, bar, sent, fill).after
-    worth = lanes.equity.sum(0, keepdim=True) + account.idle
+    # What lanes paid, not what they have: moved capital must not round the money that is there.
+    cash = account.cash + (lanes.cash - account.lanes.cash).sum(0, keepdim=True)
+    worth = cash + (lanes.units * lanes.mark).sum(0, keepdim=True)
     least = (1.0 - rules.account.portfolio_loss_frac) * rules.account.initial_cash_ccy
     halted = account.halted | (worth <= least).int()
     capital = after.capital[0]
@@ -212,7 +210,7 @@ def settle_portfolio(
     return PortfolioAccount(
         lanes=lanes,
         capital=capital,
-        idle=capital[-1:] * worth,
+        cash=cash,
         peak=torch.maximum(account.peak, worth),
         growth=worth / equity,
         halted=halted,

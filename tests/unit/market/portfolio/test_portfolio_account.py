@@ -125,7 +125,7 @@ def test_position_that_is_left_is_closed_to_the_last_unit() -> None:
     account = open_portfolio(rules, torch.tensor([30.1, 7.7, 99.3]).double(), torch.zeros(N).int())
     units = torch.tensor([123.456789123, 0.000000007, 11.1], dtype=torch.float64)
     lanes = account.lanes._replace(units=units, cash=-units * account.mark)
-    account = account._replace(lanes=lanes)
+    account = account._replace(lanes=lanes, cash=account.cash - (units * account.mark).sum())
     cash = torch.tensor([0.0, 0.0, 0.0, 1.0], dtype=torch.float64)
     sent = send_net(rules, account, cash, torch.ones(N).double())
 
@@ -144,3 +144,22 @@ def test_position_beyond_the_sessions_stop_is_closed_whatever_is_wanted() -> Non
     assert sent.order[0] == -10.0
     assert sent.forced.tolist() == [int(ExitReason.POSITION_LOSS), 0, 0]
     assert sent.order[1] > 0.0
+
+
+def test_account_that_trades_nothing_keeps_its_money_to_the_last_bit() -> None:
+    """However capital is divided: a rounding of money would be a return."""
+    rules, draws = rules_with(), np.random.default_rng(3)
+    account = open_portfolio(rules, torch.full((N,), 30.0).double(), torch.zeros(N).int())
+    for _ in range(50):
+        wanted = torch.from_numpy(draws.dirichlet(np.ones(N + 1)))
+        sent = send_net(rules, account, wanted, torch.zeros(N).double())
+        nothing = fill_order(
+            rules,
+            RATES,
+            account.lanes,
+            bar := draw_bar(draws, account.mark),
+            sent.order,
+            open_terms(rules, account.lanes, bar),
+        )
+        account = settle_portfolio(rules, RATES, account, bar, sent, nothing)
+    assert float(account.equity) == rules.account.initial_cash_ccy
