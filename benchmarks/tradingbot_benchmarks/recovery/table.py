@@ -26,7 +26,7 @@ class Row:
     value: Interval
     """Mean over seeds of the share of the oracle, or of alpha in bp per bar."""
     gain: Interval | None
-    """That less the first version's with the same seeds; None for itself."""
+    """That less the first version's with the same seeds; None for itself, or if it lacks one."""
     entropy: float
     trades_per_1000: float
     seconds: float
@@ -62,7 +62,7 @@ def rows_of(results: Sequence[CellResult], market: str) -> list[Row]:
                 variant,
                 len(some),
                 over_seeds([each.value for each in some]),
-                None if variant == FIRST or not shared else over_seeds(shared),
+                None if variant == FIRST or len(shared) < len(some) else over_seeds(shared),
                 mean(each.entropy for each in some),
                 mean(each.trades_per_1000 for each in some),
                 median(each.seconds for each in some),

@@ -83,6 +83,7 @@ def test_gain_is_paired_with_the_first_version_of_the_same_seed() -> None:
     assert sac.gain is not None
     assert sac.gain.low == pytest.approx(0.5)  # 0.1 of 0.2 bp, whatever the seed
     assert (sac.helps, es.helps, es.seeds) == ("yes", "?", 1)
+    assert rows_of(results[1:], "planted")[1].gain is None  # one seed has no pair
     assert first.value.low < 0.1 < 0.3 < first.value.high  # wider than the three seeds
     text = as_markdown(results)
     assert "share of the oracle" in text
