@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 import tradingbot as tb
+from fixtures import portfolio_sessions as whole
 from fixtures import replayed_sessions as replayed
 from fixtures.watched_sessions import begin, make_session, writing
 from tradingbot.domain.errors import ConfigError
+from tradingbot.domain.symbol import PORTFOLIO
 from tradingbot.evaluation.backtest import Backtest
 from tradingbot.evaluation.backtest.result import trades_of
 from tradingbot.facade.session import read_session
@@ -88,3 +90,24 @@ def test_session_of_few_bars_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(ConfigError, match="must have settled 9 bars to be reported, was 3"):
         tb.session_report(folder.name, workspace=tmp_path)
+
+
+def test_portfolio_is_reported_as_one_account(tmp_path: Path) -> None:
+    """Equity is the account's, costs and trades are those of its net orders."""
+    folder = make_session(tmp_path, whole.NAME, costs=whole.COSTS, rules=whole.RULES)
+    with writing(folder) as journal:
+        journal.record(*begin(replayed.SYMBOLS), session=whole.NAME)
+    session = whole.open_portfolio_session(folder.path)
+    session.run(until=whole.STOP)
+    session.close()
+    played, expected = read_session(folder, tmp_path), whole.backtest()
+
+    assert played.symbols == (PORTFOLIO,)
+    assert played.held == replayed.SYMBOLS
+    cash = whole.RULES.account.initial_cash_ccy
+    np.testing.assert_allclose(played.equity[:, 0] * cash, expected.equity, atol=0.005)
+    assert played.exposure.day.shape == (played.n_bars, 3)
+    assert played.cost_frac.sum() > 0.0
+    page = tmp_path / "whole.html"
+    tb.session_report(whole.NAME, workspace=tmp_path).to_html(page)
+    assert "Paper session" in page.read_text()
