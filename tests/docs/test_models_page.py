@@ -64,7 +64,7 @@ def learners() -> Iterator[str]:
     yield ""
     yield (
         "Checkpoints have one format and runs resume. Runs are exported to a"
-        " [bundle](../how_to/serve.md) but for those whose actions are weights or options."
+        " [bundle](../how_to/serve.md) but for those that follow options and masters over rules."
         " Hindsight, cloning, curricula and goals are sections and tasks beside a learner.\n"
     )
 
