@@ -69,9 +69,9 @@ class SessionLimits(CheckedFields):
     max_leverage: float = bounded(2.0, "(0, inf)")
     """Value of long and short positions with all open orders, in multiples of equity."""
     messages_per_s: float = bounded(3.0, "(0, inf)")
-    """Submits and cancels per second, in the long run."""
+    """Orders sent per second, in the long run; cancels are never held back."""
     message_burst: int = bounded(200, ">= 1")
-    """Submits and cancels at once."""
+    """Orders sent at once."""
     max_throttled: int = bounded(100, ">= 1")
     """Orders denied by the message rate, without one that passes, that trip the breaker."""
     duplicate_window_s: float = bounded(5.0, "[0, inf)")

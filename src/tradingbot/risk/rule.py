@@ -73,7 +73,7 @@ class SessionFacts(NamedTuple):
     price_remainder_ccy: Tensor | None = None
     """By how much a limit price misses the venue's tick; 0 for a market order."""
     messages_used: Tensor | None = None
-    """Submits and cancels that the token bucket is short of being full."""
+    """Orders sent that the token bucket is short of being full."""
     price_jump_frac: Tensor | None = None
     """Size of the change from the price before the last one to the last one."""
     drawdown_frac: Tensor | None = None

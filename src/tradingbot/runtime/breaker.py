@@ -63,7 +63,7 @@ class BreakerState:
     throttled: int = 0
     """Orders denied by the message rate since one passed."""
     rejects: int = 0
-    """Rejections in a row."""
+    """Rejections since the last fill."""
     executions: tuple[tuple[str, datetime], ...] = ()
     """(symbol and side, when), within the window."""
     is_repeating: bool = False
@@ -90,21 +90,29 @@ def mark_equity(state: BreakerState, equity_ccy: Decimal, day: date) -> BreakerS
     Args:
         state: Before.
         equity_ccy: Of the whole account; one that is no finite number counts as lost whole.
-        day: Of the trading session; another one than before begins a new day.
+        day: Of the trading session; a later one than before begins a new day.
     """
     if not equity_ccy.is_finite():
         return replace(state, drawdown_frac=math.inf, loss_frac=math.inf)
-    if day.isoformat() != state.day:
-        start = equity_ccy if state.equity_ccy is None else state.equity_ccy
-        state = replace(state, day=day.isoformat(), start_ccy=start, loss_frac=0.0, trades=0)
+    state = start_day(state, day)
+    start = equity_ccy if state.start_ccy is None else state.start_ccy
     peak = equity_ccy if state.peak_ccy is None else max(state.peak_ccy, equity_ccy)
     return replace(
         state,
         equity_ccy=equity_ccy,
         peak_ccy=peak,
+        start_ccy=start,
         drawdown_frac=max(state.drawdown_frac, _fall(peak, equity_ccy)),
-        loss_frac=max(state.loss_frac, _fall(state.start_ccy or equity_ccy, equity_ccy)),
+        loss_frac=max(state.loss_frac, _fall(start, equity_ccy)),
     )
+
+
+def start_day(state: BreakerState, day: date) -> BreakerState:
+    """Begin a day of trading where it is later than the present one: no trade, no loss yet."""
+    if state.day is not None and day.isoformat() <= state.day:
+        return state
+    began = {"day": day.isoformat(), "start_ccy": state.equity_ccy}
+    return replace(state, **began, loss_frac=0.0, trades=0)
 
 
 def _fall(high: Decimal, low: Decimal) -> float:
@@ -138,7 +146,7 @@ def set_trading_state(
 
 
 def use_message(state: BreakerState, limits: SessionLimits, at: datetime) -> BreakerState:
-    """Take one token of the message bucket, for a submit or a cancel."""
+    """Take one token of the message bucket, for an order that is sent."""
     used = count_messages(state, limits, at) + 1.0
     return replace(state, messages_used=used, messages_at=_latest(state.messages_at, at))
 
@@ -187,15 +195,15 @@ def sum_window_value(state: BreakerState, limits: SessionLimits, at: datetime) -
     return math.fsum(v for _, when, v in state.sent if _age_s(when, at) <= limits.window_s)
 
 
-def record_answer(state: BreakerState, *, rejected: bool) -> BreakerState:
-    """Count a definite answer of the venue: a rejection, or an order that it took."""
-    return replace(state, rejects=state.rejects + 1 if rejected else 0)
+def record_rejection(state: BreakerState) -> BreakerState:
+    """Count an order that the venue refused, at once or after it was accepted."""
+    return replace(state, rejects=state.rejects + 1)
 
 
 def record_execution(
     state: BreakerState, limits: SessionLimits, key: str, at: datetime, *, is_first: bool
 ) -> BreakerState:
-    """Count a fill.
+    """Count a fill; it ends a row of rejections that is not too long yet.
 
     Args:
         state: Before.
@@ -212,6 +220,7 @@ def record_execution(
         executions=executions,
         is_repeating=state.is_repeating or same > limits.max_repeated_executions,
         trades=state.trades + int(is_first),
+        rejects=0 if state.rejects < limits.max_rejects else state.rejects,
     )
 
 

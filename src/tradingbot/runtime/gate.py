@@ -133,6 +133,8 @@ class SessionGate:
         self.book.add(order)
         self.prices[intent.client_order_id] = mark
         if order.status is not OrderStatus.DENIED:
+            if has_same_content(self.breakers, limits, intent.content_key, intent.decided_at):
+                return  # the state that was saved counts it already
             value = float(intent.quantity_units) * mark
             self.breakers = record_approval(self.breakers, limits, intent, value, intent.decided_at)
         elif (order.reason or "").startswith(SessionDenial.MESSAGE_RATE.name):
@@ -183,6 +185,7 @@ class SessionGate:
             **_facts_of_venue(known),
             **_facts_of_prices(intent, known),
             **_facts_of_breakers(state, limits, at),
+            "trades_today": state.trades + sum(not order.fills for order, _ in working),
             "order_is_duplicate": is_sent
             or has_same_content(state, limits, intent.content_key, at),
             "open_order_value_ccy": waiting,
@@ -194,6 +197,7 @@ class SessionGate:
             "confidence": intent.confidence,
             "gross_exposure_ccy": gross,
             "net_exposure_ccy": net,
+            "buying_power_ccy": _power_left(known, working),
         }
         names = SessionFacts._fields
         facts = dict(zip(names, _scalars(_number(numbers[each]) for each in names), strict=True))
@@ -249,7 +253,6 @@ def _facts_of_venue(known: OrderContext) -> dict[str, object]:
     asset, account = known.asset, known.account
     return {
         "account_is_blocked": None if account is None else account.is_blocked,
-        "buying_power_ccy": None if account is None else account.buying_power_ccy,
         "asset_is_untradable": None if asset is None else not asset.tradable,
         "asset_is_halted": None if asset is None else asset.halted,
         "asset_is_unshortable": None if asset is None else not asset.shortable,
@@ -261,6 +264,18 @@ def _facts_of_venue(known: OrderContext) -> dict[str, object]:
         "model_is_unhealthy": known.model_is_unhealthy,
         "journal_is_down": known.journal_is_down,
     }
+
+
+def _power_left(known: OrderContext, working: list[tuple[Order, float]]) -> float:
+    """Return buying power less what approved orders open that the venue does not know yet."""
+    if known.account is None or known.held_values_ccy is None:
+        return math.nan
+    opened = [0.0]
+    for order, value in working:
+        if order.status is OrderStatus.APPROVED:
+            held = known.held_values_ccy.get(order.intent.symbol, 0.0)
+            opened.append(min(value, abs(held + order.intent.side.sign * value)))
+    return float(known.account.buying_power_ccy) - math.fsum(opened)
 
 
 def _facts_of_prices(intent: OrderIntent, known: OrderContext) -> dict[str, object]:
@@ -293,7 +308,6 @@ def _facts_of_breakers(
         "drawdown_frac": state.drawdown_frac,
         "loss_today_frac": state.loss_frac,
         "start_equity_ccy": state.start_ccy,
-        "trades_today": state.trades,
         "repeated_executions": state.is_repeating,
         "rejects_in_a_row": state.rejects,
         "overfills": state.overfills,

@@ -23,12 +23,13 @@ from tradingbot.runtime.breaker import (
     permitted_state,
     press_kill_switch,
     read_breakers,
-    record_answer,
     record_approval,
     record_execution,
     record_overfill,
+    record_rejection,
     record_throttled,
     set_trading_state,
+    start_day,
     use_message,
 )
 from tradingbot.runtime.rearm import rearm_breaker
@@ -52,7 +53,7 @@ def restarted(state: BreakerState) -> BreakerState:
 def tripped_states() -> dict[Breaker, BreakerState]:
     rejects, repeats = BreakerState(), BreakerState()
     for _ in range(LIMITS.max_rejects):
-        rejects = record_answer(rejects, rejected=True)
+        rejects = record_rejection(rejects)
     for second in range(LIMITS.max_repeated_executions + 1):
         at = AT + timedelta(seconds=second)
         repeats = record_execution(repeats, LIMITS, "SPY buy", at, is_first=True)
@@ -139,9 +140,25 @@ def test_old_content_and_executions_are_forgotten() -> None:
     assert spread.trades == 0
 
 
-def test_answer_that_is_taken_ends_the_row_of_rejections() -> None:
-    state = tripped_states()[Breaker.CONSECUTIVE_REJECTS]
-    assert list_tripped(record_answer(state, rejected=False), LIMITS) == ()
+def test_B06_fill_ends_a_row_of_rejections_unless_it_tripped() -> None:
+    short, key = BreakerState(rejects=LIMITS.max_rejects - 1), "SPY buy"
+    tripped = tripped_states()[Breaker.CONSECUTIVE_REJECTS]
+
+    assert record_execution(short, LIMITS, key, AT, is_first=True).rejects == 0
+    after = record_execution(tripped, LIMITS, key, AT, is_first=True)
+    assert list_tripped(after, LIMITS) == (Breaker.CONSECUTIVE_REJECTS,)
+
+
+def test_a_day_begins_once_and_never_again() -> None:
+    state = record_execution(marked("100", "99"), LIMITS, "SPY buy", AT, is_first=True)
+    began = start_day(state, TUESDAY)
+
+    assert (state.trades, began.trades) == (1, 0)
+    assert began.start_ccy == Decimal(99)
+    assert start_day(state, MONDAY) == state  # it is that day
+    later = record_execution(began, LIMITS, "SPY buy", AT, is_first=True)
+    assert mark_equity(later, Decimal(99), TUESDAY).trades == 1
+    assert start_day(later, MONDAY) == later  # a fill that is told late
 
 
 def test_throttled_orders_trip_after_so_many_in_a_row() -> None:

@@ -29,9 +29,9 @@ from tradingbot.runtime.breaker import (
     mark_equity,
     press_kill_switch,
     read_breakers,
-    record_answer,
     record_execution,
     record_overfill,
+    record_rejection,
     set_trading_state,
 )
 from tradingbot.runtime.gate import OrderContext, SessionGate
@@ -88,7 +88,7 @@ def equity(*values: str) -> Change:
 
 
 def rejected(times: int) -> Change:
-    return breakers(lambda state: _repeat(state, times, lambda s: record_answer(s, rejected=True)))
+    return breakers(lambda state: _repeat(state, times, record_rejection))
 
 
 def executed(times: int) -> Change:
@@ -491,7 +491,7 @@ def test_B22_kill_switch_voids_what_was_approved_and_not_sent() -> None:
 def test_tripped_session_still_reduces() -> None:
     gate = quiet_gate()
     equity("80000")(gate)
-    gate.breakers = _repeat(gate.breakers, 9, lambda s: record_answer(s, rejected=True))
+    gate.breakers = _repeat(gate.breakers, 9, record_rejection)
     gate.breakers = record_overfill(gate.breakers)
     held = known(**LONG, disconnected_s=99.0, journal_is_down=True, position_drift_units=3.0)
 

@@ -6,23 +6,30 @@ answer or a message that comes again leaves behind, the venue is asked and its a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 
 from tradingbot.domain.errors import BrokerUnavailableError
 from tradingbot.domain.events.event import Event
+from tradingbot.domain.events.session import AlertRaised
 from tradingbot.domain.events.trading import (
     FillBusted,
     FillChange,
     OrderCancelled,
     OrderFilled,
+    OrderRejected,
 )
 from tradingbot.domain.order import Order, OrderStatus
 from tradingbot.domain.position import Fill
 from tradingbot.runtime.approval import Approval
-from tradingbot.runtime.breaker import record_answer, record_execution, record_overfill
+from tradingbot.runtime.breaker import (
+    record_execution,
+    record_overfill,
+    record_rejection,
+    start_day,
+)
 from tradingbot.runtime.brokers.protocol import Broker, SubmitOutcome
 from tradingbot.runtime.gate import SessionGate
 from tradingbot.runtime.holdings import Holdings
@@ -31,6 +38,7 @@ from tradingbot.runtime.journal.journal import SessionJournal
 from tradingbot.runtime.order_book import BookAlert
 from tradingbot.runtime.reconcile import reconcile
 from tradingbot.runtime.session.desk_events import (
+    OVERFILLED,
     alert_of_drift,
     alert_of_order,
     answer_of,
@@ -57,6 +65,8 @@ class Desk:
     """Whether the last thing that had to be written was not."""
     _is_buffered: bool = field(default=False, init=False)
     """Whether it is kept on disk beside the journal."""
+    day_of: Callable[[datetime], date] = field(default=datetime.date, init=False)
+    """Day of trading that a moment belongs to; a session sets that of its exchange."""
     _told: set[tuple[str, str]] = field(default_factory=set, init=False)
     _begun: _Settlement | None = field(default=None, init=False)
     """A settlement that the venue did not answer to its end."""
@@ -108,30 +118,41 @@ class Desk:
         for change in changes:
             self._replay(change)
 
-    def rebook(self, changes: Sequence[FillChange], *, n_counted: int = 0) -> tuple[Fill, ...]:
-        """Book what is journaled and what the accounts do not hold.
-
-        Args:
-            changes: In order of booking.
-            n_counted: How many of them, the first ones, the saved breakers know.
+    def rebook(self, changes: Sequence[FillChange]) -> tuple[Fill, ...]:
+        """Book what is journaled, in order of booking, and what the accounts do not hold.
 
         Returns:
             Fills of our orders, and what undoes those that the venue took back.
         """
-        for number, change in enumerate(changes):
-            alerts = [(change.fill.client_order_id, each) for each in self._replay(change)]
-            if number >= n_counted and isinstance(change, OrderFilled):
-                self._count([change.fill], alerts)
+        for change in changes:
+            self._replay(change)
         ours = (each for each in changes if each.fill.client_order_id in self.gate.book.orders)
         return tuple(booking_of(each) for each in ours)
 
-    def _replay(self, change: FillChange) -> tuple[BookAlert, ...]:
+    def _replay(self, change: FillChange) -> None:
         """Take a journaled change into the holdings, and into the book unless it was undone."""
         if isinstance(change, FillBusted):
             self.holdings.bust(change.fill.fill_id)
-            return ()
-        self.holdings.book(change.fill)
-        return self.gate.book.book_fill(change.fill)
+        else:
+            self.holdings.book(change.fill)
+            self.gate.book.book_fill(change.fill)
+
+    def count(self, events: Iterable[Event]) -> None:
+        """Tell the breakers of what happened to our orders, as the journal holds it in order."""
+        gate, limits = self.gate, self.gate.session_limits
+        assert limits is not None
+        for event in events:
+            if isinstance(event, OrderFilled) and event.fill.client_order_id in gate.book.orders:
+                fill, order = event.fill, gate.book.orders[event.fill.client_order_id]
+                key, is_first = f"{fill.symbol} {fill.side.value}", order.fills[:1] == (fill,)
+                began = start_day(gate.breakers, self.day_of(fill.filled_at))
+                gate.breakers = record_execution(
+                    began, limits, key, fill.filled_at, is_first=is_first
+                )
+            elif isinstance(event, OrderRejected):
+                gate.breakers = record_rejection(gate.breakers)
+            elif isinstance(event, AlertRaised) and event.code == OVERFILLED:
+                gate.breakers = record_overfill(gate.breakers)
 
     def settle(self, at: datetime, since: datetime) -> tuple[Fill, ...]:
         """Take over what the venue did, and journal it.
@@ -163,13 +184,13 @@ class Desk:
         alerts += [(each.client_order_id, BookAlert.EXTERNAL) for each in found.external]
         new = tuple(fill for identity, fill in book.fills.items() if identity not in known)
         taken_back = [fill for identity, fill in known.items() if identity not in book.fills]
-        self._count(new, alerts)
         ends = [ending_of(book.orders[each], at) for each in open_before]
-        fresh = [each for each in alerts if each not in self._told and each[1] in _ALARMING]
+        is_new = {each: each not in self._told or each[1] is BookAlert.OVERFILL for each in alerts}
+        fresh = [each for each in alerts if is_new[each] and each[1] in _ALARMING]
         self._told |= set(fresh)
         drifted = [each for each in found.drift.items() if drift_key(each) not in self._told]
         self._told |= {drift_key(each) for each in drifted}
-        self.record(
+        self._count_and_record(
             *list_fills(new, book.orders),
             *(FillBusted(each, at) for each in taken_back),
             *(each for each in ends if each is not None),
@@ -202,12 +223,13 @@ class Desk:
                 answer = self._send_one(approval, at, is_known=is_known, again=again)
             except BrokerUnavailableError:
                 if again:
+                    self._count_and_record(*answers)
                     raise
                 is_away = True
                 break
             if answer is not None:
                 answers.append(answer)
-        self.record(*answers)
+        self._count_and_record(*answers)
         if is_away:
             self.withdraw_unsent(at)
 
@@ -227,10 +249,7 @@ class Desk:
         if report.outcome is SubmitOutcome.UNKNOWN:
             is_known = self._look_up(identity)
             return answer_of(self.gate.book.orders[identity], at) if is_known else None
-        order = self.gate.book.answer(identity, report)
-        is_rejected = report.outcome is SubmitOutcome.REJECTED
-        self.gate.breakers = record_answer(self.gate.breakers, rejected=is_rejected)
-        return answer_of(order, at)
+        return answer_of(self.gate.book.answer(identity, report), at)
 
     def withdraw_unsent(self, at: datetime) -> None:
         """Take back every approved order that was never sent."""
@@ -274,20 +293,9 @@ class Desk:
             self.gate.book.adopt(found)
         return found is not None
 
-    def _count(self, new: Sequence[Fill], alerts: Iterable[tuple[str, BookAlert]]) -> None:
-        """Tell the breakers of fills of our orders."""
-        gate, limits = self.gate, self.gate.session_limits
-        assert limits is not None
-        for fill in new:
-            order = gate.book.orders.get(fill.client_order_id)
-            if order is not None:
-                key, is_first = f"{fill.symbol} {fill.side.value}", order.fills[:1] == (fill,)
-                gate.breakers = record_execution(
-                    gate.breakers, limits, key, fill.filled_at, is_first=is_first
-                )
-        for _, alert in alerts:
-            if alert is BookAlert.OVERFILL:
-                gate.breakers = record_overfill(gate.breakers)
+    def _count_and_record(self, *events: Event) -> None:
+        self.count(events)
+        self.record(*events)
 
 
 @dataclass

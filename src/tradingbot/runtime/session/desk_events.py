@@ -24,6 +24,8 @@ from tradingbot.domain.position import Fill
 from tradingbot.runtime.order_book import BookAlert
 
 _S = OrderStatus
+OVERFILLED = BookAlert.OVERFILL.value.upper()
+"""Code of the alert of an order that filled more than it asked for."""
 
 
 def reverse_fill(fill: Fill) -> Fill:

@@ -118,7 +118,8 @@ def judge_orders(
         facts: Of the market and of the venue.
     """
     sha256, symbols = model
-    values = _held_values(symbols, account)
+    held = _held_values(symbols, account)
+    after = dict(held)  # with the orders of this bar
     money = _money(account, sent.order)
     facts = (facts[0], _with_sales(facts[1], account, money[0]))
     order, denial = sent.order.clone(), sent.denial.clone()
@@ -140,11 +141,11 @@ def judge_orders(
             name = Denial(int(sent.denial[lane])).name
             denials[intent.client_order_id] = f"{name}: by the rules of the symbol's own account"
             continue
-        known = _context(desk, lane, intent, account, money, values, facts)
+        known = _context(desk, lane, intent, account, money, (held, after), facts)
         verdict = desk.gate.judge(intent, known)
         if isinstance(verdict, Approval):
             approvals.append(verdict)
-            values[symbol] = values.get(symbol, 0.0) + units * float(account.mark[lane])
+            after[symbol] = after.get(symbol, 0.0) + units * float(account.mark[lane])
         else:
             order[lane], denial[lane] = 0.0, int(verdict.code)
             denials[intent.client_order_id] = verdict.words
@@ -168,7 +169,8 @@ def judge_order(
     """Put one order before the gate."""
     money = _money(account)
     values = _held_values(symbols, account)
-    return desk.gate.judge(intent, _context(desk, lane, intent, account, money, values, facts))
+    known = _context(desk, lane, intent, account, money, (values, values), facts)
+    return desk.gate.judge(intent, known)
 
 
 def _money(account: SessionAccount, order: Tensor | None = None) -> tuple[float, float]:
@@ -199,10 +201,10 @@ def _context(
     intent: OrderIntent,
     account: SessionAccount,
     money: tuple[float, float],
-    values: dict[str, float],
+    values: tuple[dict[str, float], dict[str, float]],
     facts: tuple[MarketFacts, VenueFacts],
 ) -> OrderContext:
-    market, venue = facts
+    (market, venue), (held, after) = facts, values
     mark, units = float(account.mark[lane]), float(account.units[lane])
     last_at = market.last_at[lane]
     return OrderContext(
@@ -213,14 +215,14 @@ def _context(
         held_units=units,
         entry_price=float(account.entry[lane]),
         stale_bars=float(account.stale_bars[lane]),
-        held_values_ccy=values,
+        held_values_ccy=held,
         last_price=_known(market.last[lane]),
         last_price_age_s=None if last_at is None else (intent.decided_at - last_at).total_seconds(),
         previous_price=_known(market.previous[lane]),
         day_volume_units=float(market.day_volume[lane]),
         market_is_closed=venue.is_closed,
         seconds_to_close=venue.seconds_to_close,
-        correlated_exposure_frac=_correlated(lane, intent, mark, money[1], values, market),
+        correlated_exposure_frac=_correlated(lane, intent, mark, money[1], after, market),
         account=venue.account,
         asset=venue.assets[intent.symbol],
         disconnected_s=desk.broker.disconnected_s(),

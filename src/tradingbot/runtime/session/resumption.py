@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from tradingbot.domain.errors import TradingError
-from tradingbot.domain.events.session import SessionStateSaved
-from tradingbot.domain.events.trading import FillChange
+from tradingbot.domain.events.session import AlertRaised, SessionStateSaved
+from tradingbot.domain.events.trading import FillChange, OrderFilled, OrderRejected
 from tradingbot.domain.order import Order, OrderStatus
 from tradingbot.runtime.approval import Approval
 from tradingbot.runtime.session.account_record import read_account
@@ -65,16 +65,32 @@ def resume_turn(session: TradingSession, *, sends: bool, now: datetime | None) -
     turn = [each for each in journaled.orders.values() if each.intent.decided_at == state.at]
     before = [each for each in journaled.orders.values() if each not in turn]
     desk.restore(before, journaled.busted, changes[:n_booked])
+    _recall(session, turn, found[-1].seq)
     if kept["action"] is None:
         session.sent = send_nothing(session.account)
     else:
         now = now or session.bar.closed_at
         _repeat(session, kept["action"], turn, now, sends=sends and session.is_fresh(now))
+    for each in turn:  # what is not approved any more may have arrived before
+        if each.client_order_id not in desk.gate.book.orders:
+            desk.gate.book.add(each)
     session.changes = (decided_by, decided_by)
     if next_by is not None and next_by != decided_by:
         session.change_model(next_by)
-    session.unbooked = list(desk.rebook(changes[n_booked:], n_counted=n_counted - n_booked))
+    session.unbooked = list(desk.rebook(changes[n_booked:]))
     return True
+
+
+def _recall(session: TradingSession, turn: Sequence[Order], seq: int) -> None:
+    """Know what became of the orders of a turn, and count what was journaled after its state."""
+    assert session.account is not None
+    desk = session.desk
+    for each in turn:
+        if each.status is not OrderStatus.SUBMITTED:
+            mark = session.account.mark[session.symbols.index(each.intent.symbol)]
+            desk.gate.recall(each, float(mark))
+    kinds = (OrderFilled, OrderRejected, AlertRaised)
+    desk.count(desk.journal.events(desk.session, *kinds, after=seq))
 
 
 def _count_booked(changes: Sequence[FillChange], kept: Mapping[str, Any]) -> int:
@@ -104,19 +120,12 @@ def _repeat(
     assert session.bar is not None
     proposal = session.decider.decide(session.account)
     require_same_action(session.symbols, proposal, action, session.bar.closed_at)
-    gate, session.action = session.desk.gate, action
-    for each in turn:
-        if each.status is not OrderStatus.SUBMITTED:
-            mark = session.account.mark[session.symbols.index(each.intent.symbol)]
-            gate.recall(each, float(mark))
+    session.action = action
     approvals: Sequence[Approval] = ()
     if sends:  # else its time has passed: nothing is asked for again
         approvals = session.judge(session.bar, proposal, now).approvals
     sent = session.decider.order(session.account, proposal)
     session.sent = repeat_verdicts(sent, session.symbols, turn)
-    for each in turn:  # what is not approved any more may have arrived before
-        if each.client_order_id not in gate.book.orders:
-            gate.book.add(each)
     known = {each.client_order_id for each in turn}
     fresh = [each for each in approvals if each.intent.client_order_id in known]
     session.desk.send(fresh, now, again=True)

@@ -80,6 +80,7 @@ class TradingSession:
         """
         self.desk, self.model, self.source = desk, model, source
         self.hours, self.terms = hours, terms
+        desk.day_of = hours.day_of
         self.rates = terms.costs.rates(dtype=torch.float64)
         self.decider = self.decider_of(model)
         self._shadow = None if shadow is None else self.decider_of(shadow)
