@@ -111,8 +111,8 @@ def start_day(state: BreakerState, day: date) -> BreakerState:
     """Begin a day of trading where it is later than the present one: no trade, no loss yet."""
     if state.day is not None and day.isoformat() <= state.day:
         return state
-    began = {"day": day.isoformat(), "start_ccy": state.equity_ccy}
-    return replace(state, **began, loss_frac=0.0, trades=0)
+    name, start = day.isoformat(), state.equity_ccy
+    return replace(state, day=name, start_ccy=start, loss_frac=0.0, trades=0)
 
 
 def _fall(high: Decimal, low: Decimal) -> float:
