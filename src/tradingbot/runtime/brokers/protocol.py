@@ -180,6 +180,14 @@ class Broker(Protocol):
         """Ask for a cancel. ACCEPTED: it is under way; until it is confirmed, units may fill."""
         ...
 
+    def cancel_all(self) -> tuple[BrokerOrder, ...]:
+        """Ask for a cancel of every open order, in few requests.
+
+        Returns:
+            What is open and of which no cancel is under way.
+        """
+        ...
+
     def find_order(self, client_order_id: str) -> BrokerOrder | None:
         """Look an order up; None only where the venue says that it does not know it."""
         ...

@@ -30,7 +30,7 @@ from tradingbot.runtime.breaker import (
     record_rejection,
     start_day,
 )
-from tradingbot.runtime.brokers.protocol import Broker, SubmitOutcome
+from tradingbot.runtime.brokers.protocol import Broker, BrokerOrder, SubmitOutcome
 from tradingbot.runtime.gate import SessionGate
 from tradingbot.runtime.holdings import Holdings
 from tradingbot.runtime.journal.failures import JournalUnavailableError
@@ -174,7 +174,9 @@ class Desk:
             self._begun = _Settlement(dict(book.fills), working)
         known, open_before, alerts = self._begun.known, self._begun.working, self._begun.alerts
         for update in self.broker.drain_updates():
-            alerts += [(update.client_order_id, each) for each in book.apply(update)]
+            told = (each for each in book.apply(update) if each is not BookAlert.LOOK_UP)
+            alerts += [(update.client_order_id, each) for each in told]
+        # What had to be looked up is, here; an alert that it leaves is for a person.
         found = reconcile(book, self.holdings, self.broker, since)
         self._begun = None
         for intent in found.unknown:  # its bar has passed: it is not sent any more
@@ -185,8 +187,7 @@ class Desk:
         new = tuple(fill for identity, fill in book.fills.items() if identity not in known)
         taken_back = [fill for identity, fill in known.items() if identity not in book.fills]
         ends = [ending_of(book.orders[each], at) for each in open_before]
-        is_new = {each: each not in self._told or each[1] is BookAlert.OVERFILL for each in alerts}
-        fresh = [each for each in alerts if is_new[each] and each[1] in _ALARMING]
+        fresh = [e for e in alerts if e not in self._told or e[1] is BookAlert.OVERFILL]
         self._told |= set(fresh)
         drifted = [each for each in found.drift.items() if drift_key(each) not in self._told]
         self._told |= {drift_key(each) for each in drifted}
@@ -200,37 +201,48 @@ class Desk:
         booked = (*new, *(reverse_fill(each) for each in taken_back))
         return tuple(fill for fill in booked if fill.client_order_id in book.orders)
 
-    def send(self, approvals: Sequence[Approval], at: datetime, *, again: bool = False) -> None:
+    def send(
+        self,
+        approvals: Sequence[Approval],
+        at: datetime,
+        *,
+        again: bool = False,
+        goes_on: Callable[[], bool] = lambda: True,
+    ) -> None:
         """Send orders that the journal holds, and journal the answers.
 
         Args:
             approvals: Of the gate of this process.
             at: Now.
             again: After a restart: an order that the venue knows is taken over, not sent.
+            goes_on: Asked before each order; from a no on, the rest is withdrawn.
 
         Raises:
             BrokerUnavailableError: If it is so after a restart and the venue cannot be asked. In a
                 turn the order in doubt is looked up at the next one, and the rest is withdrawn.
         """
-        answers, is_away = list[Event](), False
+        answers, is_cut = list[Event](), False
         ids = [each.intent.client_order_id for each in approvals]
         known = self.broker.find_orders(ids) if again else {}
         for found in known.values():
             self.gate.book.adopt(found)
         for identity, approval in zip(ids, approvals, strict=True):
+            is_known = identity in known
+            if not is_known and not goes_on():
+                is_cut = True
+                break
             try:
-                is_known = identity in known
                 answer = self._send_one(approval, at, is_known=is_known, again=again)
             except BrokerUnavailableError:
                 if again:
                     self._count_and_record(*answers)
                     raise
-                is_away = True
+                is_cut = True
                 break
             if answer is not None:
                 answers.append(answer)
         self._count_and_record(*answers)
-        if is_away:
+        if is_cut:
             self.withdraw_unsent(at)
 
     def _send_one(
@@ -273,18 +285,29 @@ class Desk:
         Returns:
             How many it took, and ids of those of which that is not known.
         """
-        n_cancelled, doubtful = 0, list[str]()
-        for found in self.broker.open_orders():
-            order = self.gate.book.orders.get(found.client_order_id)
-            held = self.holdings.units(found.symbol)
-            if keeps_exits and order is not None and order.intent.reduces(held):
-                continue
-            report = self.broker.cancel(found.client_order_id)
-            n_cancelled += report.outcome is SubmitOutcome.ACCEPTED
-            if report.outcome is SubmitOutcome.UNKNOWN:
-                doubtful.append(found.client_order_id)
+        found = self.broker.open_orders()
+        if keeps_exits and any(self._is_exit(each) for each in found):
+            n_cancelled, doubtful = self._cancel(each for each in found if not self._is_exit(each))
+        else:
+            left = {each.client_order_id for each in self.broker.cancel_all()}
+            doubtful = sorted(left)
+            n_cancelled = sum(each.client_order_id not in left for each in found)
         self.withdraw_unsent(at)
         return n_cancelled, doubtful
+
+    def _is_exit(self, found: BrokerOrder) -> bool:
+        """Tell whether an open order of ours only makes a position smaller."""
+        order = self.gate.book.orders.get(found.client_order_id)
+        return order is not None and order.intent.reduces(self.holdings.units(found.symbol))
+
+    def _cancel(self, orders: Iterable[BrokerOrder]) -> tuple[int, list[str]]:
+        """Cancel orders one by one; return how many it took, and ids of those in doubt."""
+        reports = {
+            each.client_order_id: self.broker.cancel(each.client_order_id) for each in orders
+        }
+        outcomes = [each.outcome for each in reports.values()]
+        doubtful = [key for key, each in reports.items() if each.outcome is SubmitOutcome.UNKNOWN]
+        return outcomes.count(SubmitOutcome.ACCEPTED), doubtful
 
     def _look_up(self, identity: str) -> bool:
         """Take over what the venue has of an order; tell whether it knows it."""
@@ -305,6 +328,3 @@ class _Settlement:
     known: dict[str, Fill]
     working: list[str]
     alerts: list[tuple[str, BookAlert]] = field(default_factory=list)
-
-
-_ALARMING = frozenset(BookAlert) - {BookAlert.LOOK_UP}

@@ -105,6 +105,7 @@ def run_session(session: TradingSession, folder: SessionFolder, pace: Pace) -> E
         folder: Whose requests are obeyed before every bar, and every second while none comes.
         pace: Time.
     """
+    session.is_killed = lambda: folder.is_killed
     last, problem = -1 if session.bar is None else session.bar.number, None
     for bar in session.source.bars(after=last):
         seconds = 0.0 if bar is None else pace.wait_s(bar)

@@ -128,4 +128,4 @@ def _repeat(
     session.sent = repeat_verdicts(sent, session.symbols, turn)
     known = {each.client_order_id for each in turn}
     fresh = [each for each in approvals if each.intent.client_order_id in known]
-    session.desk.send(fresh, now, again=True)
+    session.desk.send(fresh, now, again=True, goes_on=lambda: session.may_send(now))

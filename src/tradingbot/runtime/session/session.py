@@ -98,6 +98,8 @@ class TradingSession:
         one of the session."""
         self.clock: Callable[[], datetime] | None = None
         """Time of day, which a venue with its own market lives by; None: it passes with bars."""
+        self.is_killed: Callable[[], bool] = lambda: False
+        """Whether a person asked for a kill that is not obeyed yet."""
         self.unbooked: list[Fill] = []
         """Fills, and what undoes busted ones, that the accounts book at the next bar."""
         self.action: list[float] | None = None
@@ -223,6 +225,10 @@ class TradingSession:
         assert self.bar is not None
         return now - self.bar.closed_at <= timedelta(seconds=self.terms.fresh_s)
 
+    def may_send(self, now: datetime) -> bool:
+        """Tell whether a turn that began then may go on to send: no kill waits, it is fresh."""
+        return not self.is_killed() and self.is_fresh(self._clock_at(now)())
+
     def _clock_at(self, now: datetime) -> Callable[[], datetime]:
         """Return what tells the time while a turn that began then is under way."""
         return (lambda: now) if self.clock is None or self._venue is not None else self.clock
@@ -274,7 +280,7 @@ class TradingSession:
             self.sent = judged.sent._replace(order=torch.zeros_like(judged.sent.order))
             return
         self.sent = judged.sent
-        self.desk.send(judged.approvals, now)
+        self.desk.send(judged.approvals, now, goes_on=lambda: self.may_send(now))
 
     def _hold(self, *events: Event) -> None:
         """Send nothing at this bar, and write that."""

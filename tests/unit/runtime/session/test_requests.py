@@ -12,13 +12,15 @@ from fixtures.replayed_sessions import FIRST, NAME, open_session
 from tradingbot.data import atomic
 from tradingbot.domain.errors import BrokerUnavailableError
 from tradingbot.domain.events.session import ActAudited, AlertRaised
+from tradingbot.domain.order import OrderStatus
+from tradingbot.runtime.approval import Approval
 from tradingbot.runtime.brokers.paper.broker import PaperBroker
 from tradingbot.runtime.brokers.protocol import SubmitOutcome, SubmitReport
 from tradingbot.runtime.journal.failures import JournalUnavailableError
 from tradingbot.runtime.journal.journal import SessionJournal
 from tradingbot.runtime.session.control import arm, kill
 from tradingbot.runtime.session.folder import Act, Request, SessionFolder
-from tradingbot.runtime.session.loop import obey, rest_s
+from tradingbot.runtime.session.loop import Pace, obey, rest_s, run_session
 
 STOP = FIRST + 6
 
@@ -175,3 +177,41 @@ def test_an_arming_before_the_first_turn_holds_too(tmp_path: Path) -> None:
     again.session.resume()
     assert again.session.trading_state.value == "active"
     again.close()
+
+
+def test_B22_kill_that_comes_while_a_bar_is_sent_leaves_the_rest_unsent(tmp_path: Path) -> None:
+    (tmp_path / "requests").mkdir()
+    folder, sent = SessionFolder(tmp_path), list[str]()
+    opened = open_session(tmp_path, stop=STOP).run(until=FIRST + 2)
+    submit, at = PaperBroker.submit, opened.session.bar.closed_at
+
+    def ask_for_a_kill(self: PaperBroker, approval: Approval) -> SubmitReport:
+        if not sent:
+            folder.ask(Request("kill", "ada", "now"))
+        sent.append(approval.intent.client_order_id)
+        return submit(self, approval)
+
+    with mock.patch.object(PaperBroker, "submit", ask_for_a_kill):
+        assert run_session(opened.session, folder, Pace()) == "finished"
+    orders = [each for each in opened.journal.orders(NAME) if each.intent.decided_at > at]
+    bar = [each for each in orders if each.intent.decided_at == orders[0].intent.decided_at]
+    opened.close()
+
+    assert len(sent) == 1
+    assert len(bar) > 1
+    assert {each.status for each in bar} == {OrderStatus.CANCELLED}  # one at the venue
+    assert opened.session.trading_state.value == "halted"
+    assert {each.status for each in orders} == {OrderStatus.CANCELLED, OrderStatus.DENIED}
+
+
+def test_B22_kill_that_closes_positions_is_not_cut_by_its_own_request(tmp_path: Path) -> None:
+    (tmp_path / "requests").mkdir()
+    folder = SessionFolder(tmp_path)
+    opened = open_session(tmp_path, stop=STOP).run(until=FIRST + 3)
+    assert opened.broker.positions()
+    folder.ask(Request("kill", "ada", "now", flatten=True))
+    run_session(opened.session, folder, Pace())
+    left = opened.broker.positions()
+    opened.close()
+
+    assert left == {}

@@ -177,12 +177,14 @@ class AlpacaBroker:
             pass  # what is open now says what was done
         except VenueRefusalError as e:
             raise self._unavailable(e) from e
-        for order in self.open_orders():
+        for order in self._uncancelled():
             self.cancel(order.client_order_id)
         self._updates.mark_stale()
-        return tuple(
-            order for order in self.open_orders() if order.status is not OrderStatus.PENDING_CANCEL
-        )
+        return self._uncancelled()
+
+    def _uncancelled(self) -> tuple[BrokerOrder, ...]:
+        pending = OrderStatus.PENDING_CANCEL
+        return tuple(order for order in self.open_orders() if order.status is not pending)
 
     def find_order(self, client_order_id: str) -> BrokerOrder | None:
         """Look an order up; one that is open is followed from then on.

@@ -150,6 +150,12 @@ class PaperBroker:
             self._tell(UpdateKind.CANCELLED, client_order_id, self._require_time())
         return SubmitReport(SubmitOutcome.ACCEPTED, order.venue_order_id)
 
+    def cancel_all(self) -> tuple[BrokerOrder, ...]:
+        """Cancel every open order, at once."""
+        for order in self.open_orders():
+            self.cancel(order.client_order_id)
+        return self.open_orders()
+
     def fill_orders(
         self,
         at: datetime,

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 
 from fakes.alpaca import VenueOptions
 from fixtures.alpaca_broker import numbered, patience_for, send, traded
-from fixtures.order_records import intent
+from fixtures.order_records import AT, intent
 from tradingbot.domain.errors import BrokerUnavailableError
 from tradingbot.runtime.brokers.protocol import SubmitOutcome
+from tradingbot.runtime.gate import SessionGate
+from tradingbot.runtime.holdings import Holdings
+from tradingbot.runtime.journal.journal import SessionJournal
+from tradingbot.runtime.order_book import OrderBook
+from tradingbot.runtime.session.desk import Desk
 
 BY_HAND = VenueOptions(fills="by_hand")
 ID = intent().client_order_id
@@ -75,6 +82,21 @@ def test_B30_cancel_all_returns_what_could_not_be_cancelled() -> None:
         (left,) = broker.cancel_all()
 
         assert left.client_order_id == ID
+
+
+def test_B22_kill_of_a_hundred_orders_is_a_handful_of_requests(tmp_path: Path) -> None:
+    opened = SessionJournal.open(tmp_path / "journal.sqlite", create=True)
+    with traded(BY_HAND) as (fake, broker), closing(opened) as journal:
+        for k in range(100):
+            send(broker, numbered(k))
+        before = fake.state()["requests"]
+        desk = Desk("s", journal, broker, SessionGate(OrderBook()), Holdings(Decimal(0)))
+
+        assert desk.cancel_all(AT) == (100, [])
+
+        state = fake.state()
+        assert {row["status"] for row in state["orders"]} == {"canceled"}
+        assert sum(state["requests"].values()) - sum(before.values()) <= 4
 
 
 def test_unknown_id_is_refused_and_a_silent_venue_is_unknown() -> None:

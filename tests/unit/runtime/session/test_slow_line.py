@@ -1,4 +1,4 @@
-"""What a slow line takes is no difference of clocks, and a clock that is wrong is one."""
+"""Over a slow line: its time is no difference of clocks, and no order leaves that is too late."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from fixtures.replayed_sessions import (
     join_session,
     market,
 )
+from tradingbot.domain.order import Order, OrderStatus
 from tradingbot.risk.limits import WIDEST_SESSION_LIMITS, SessionLimits
 from tradingbot.runtime.brokers.paper.broker import PaperBroker, PaperOptions
 from tradingbot.runtime.brokers.protocol import BrokerClock
@@ -59,8 +60,8 @@ for each in QUESTIONS:
     setattr(DistantBroker, each, slowly(each))
 
 
-def reasons(folder: Path, latency_s: float, ahead_s: float) -> set[str]:
-    """Trade three bars over a line, and return why orders were denied."""
+def trade(folder: Path, latency_s: float, ahead_s: float) -> tuple[Order, ...]:
+    """Trade three bars over a line, and return the orders."""
     options = replace(PaperOptions(), cash_ccy=N * RULES.account.initial_cash_ccy)
     path = folder / "venue.sqlite"
     broker = DistantBroker(path, RULES, COSTS, options, clock=hours().clock)
@@ -78,6 +79,10 @@ def reasons(folder: Path, latency_s: float, ahead_s: float) -> set[str]:
     orders = opened.journal.orders(NAME)
     opened.close()
     assert orders
+    return orders
+
+
+def reasons(orders: tuple[Order, ...]) -> set[str]:
     return {(order.reason or "").partition(":")[0] for order in orders} - {""}
 
 
@@ -89,7 +94,16 @@ def test_B26_slow_line_is_no_skew_and_a_wrong_clock_is(tmp_path: Path) -> None:
         ("behind", 0.2, -1.5, {"CLOCK_SKEW"}),
     ):
         (tmp_path / name).mkdir()
-        assert reasons(tmp_path / name, latency_s, ahead_s) == denied, name
+        assert reasons(trade(tmp_path / name, latency_s, ahead_s)) == denied, name
+
+
+def test_orders_of_a_bar_that_is_not_fresh_any_more_are_withdrawn(tmp_path: Path) -> None:
+    orders = trade(tmp_path, latency_s=21.0, ahead_s=0.0)
+    first = [each for each in orders if each.intent.decided_at == orders[0].intent.decided_at]
+    statuses = [each.status for each in first]
+
+    # Clock, positions, account and assets take 84 s and 2: one is sent within the 90.
+    assert statuses.count(OrderStatus.CANCELLED) == len(first) - 1 == 2
 
 
 @pytest.mark.parametrize(
