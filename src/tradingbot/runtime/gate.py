@@ -274,7 +274,8 @@ def _power_left(known: OrderContext, working: list[tuple[Order, float]]) -> floa
     for order, value in working:
         if order.status is OrderStatus.APPROVED:
             held = known.held_values_ccy.get(order.intent.symbol, 0.0)
-            opened.append(min(value, abs(held + order.intent.side.sign * value)))
+            closed = max(0.0, -held * order.intent.side.sign)
+            opened.append(max(0.0, value - closed))
     return float(known.account.buying_power_ccy) - math.fsum(opened)
 
 

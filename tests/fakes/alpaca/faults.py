@@ -46,6 +46,7 @@ FAULTS: dict[str, Fault] = {
     "502_html_after": Fault(True, "html", 502, HTML),
     "504_before": Fault(False, "html", 504, HTML),
     "504_after": Fault(True, "html", 504, HTML),
+    "504_json_after": Fault(True, "status", 504, _error(504, "upstream timed out")),
     "cut_after": Fault(True, "cut"),
     "empty_after": Fault(True, "empty"),
     "html_200_after": Fault(True, "html", 200, HTML),

@@ -129,6 +129,9 @@ def limits(**changes: Any) -> SessionLimits:
     return replace(LIMITS, **changes)
 
 
+FEW = replace(ACCOUNT, buying_power_ccy=Decimal(1_000))
+
+
 def limit_order(price: str) -> dict[str, Any]:
     return {"order_type": OrderType.LIMIT, "limit_price": Decimal(price)}
 
@@ -225,6 +228,7 @@ CASES: list[tuple[Any, Try, Try]] = [
     (D.STALE_PRICE, Try({"last_price_age_s": 0.0}), Try({"last_price_age_s": -0.1})),
     (D.PRICE_COLLAR, Try(intent=limit_order("105")), Try(intent=limit_order("105.01"))),
     (D.PRICE_JUMP, Try({"previous_price": 200.0}), Try({"previous_price": 200.5})),
+    (D.PRICE_JUMP, Try(), Try({"previous_price": 0.0})),
     (
         D.CRITICAL_DRAWDOWN,
         Try(setup=equity("110000", "99900")),
@@ -245,6 +249,11 @@ CASES: list[tuple[Any, Try, Try]] = [
         D.TRADE_COUNT,
         Try(setup=breakers(lambda s: replace(s, trades=99))),
         Try(setup=breakers(lambda s: replace(s, trades=100))),
+    ),
+    (
+        D.TRADE_COUNT,
+        Try(setup=sent(OrderStatus.ACCEPTED), limits=limits(max_trades=2)),
+        Try(setup=sent(OrderStatus.ACCEPTED), limits=limits(max_trades=1)),
     ),
     (D.REPEATED_EXECUTION, Try(setup=executed(10)), Try(setup=executed(11))),
     (D.CONSECUTIVE_REJECTS, Try(setup=rejected(4)), Try(setup=rejected(5))),
@@ -309,6 +318,23 @@ CASES: list[tuple[Any, Try, Try]] = [
         D.BUYING_POWER,
         Try({"account": replace(ACCOUNT, buying_power_ccy=Decimal(1_000))}),
         Try({"account": replace(ACCOUNT, buying_power_ccy=Decimal("999.99"))}),
+    ),
+    # Orders that are approved and not sent use it up; those that the venue has are in its number
+    (
+        D.BUYING_POWER,
+        Try({"account": FEW}, setup=sent(OrderStatus.ACCEPTED, units="30", symbol="QQQ")),
+        Try({"account": FEW}, setup=sent(OrderStatus.APPROVED, units="30", symbol="QQQ")),
+    ),
+    (
+        D.BUYING_POWER,
+        Try(
+            {"account": FEW, "held_values_ccy": {"QQQ": 3_000.0}},
+            setup=sent(OrderStatus.APPROVED, units="30", symbol="QQQ", side=Side.SELL),
+        ),
+        Try(
+            {"account": FEW, "held_values_ccy": {"QQQ": 2_999.0}},
+            setup=sent(OrderStatus.APPROVED, units="30", symbol="QQQ", side=Side.SELL),
+        ),
     ),
     (
         D.OPEN_ORDERS,

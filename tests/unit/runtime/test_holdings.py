@@ -34,6 +34,14 @@ def test_fills_count_once_and_cash_is_exact() -> None:
         held.book(replace(bought, price=Decimal(5)))
 
 
+def test_cash_keeps_digits_that_no_float_has() -> None:
+    held = Holdings(CASH)
+    held.book(execution("1", "-123456.123456789", "9876.543212345", fee="0.000000001"))
+    held.book(execution("2", "123456.123456789", "9876.543212344"))
+
+    assert held.cash_ccy == CASH + Decimal("0.000123456123456789") - Decimal("0.000000001")
+
+
 def test_B28_busted_trade_restates_profit_and_cash() -> None:
     held, never = Holdings(CASH), Holdings(CASH)
     for each in (execution("1", "10", "100"), execution("2", "-4", "1"), execution("3", "2", "90")):

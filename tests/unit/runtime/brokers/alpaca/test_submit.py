@@ -32,7 +32,7 @@ from tradingbot.runtime.brokers.protocol import SubmitOutcome, SubmitReport, Upd
 BEFORE = ("drop_before", "hang_before", "500", "502_html", "504_before", "late_accept")
 AFTER = (
     *("drop_after", "hang_after", "500_after", "502_html_after", "504_after", "cut_after"),
-    *("empty_after", "html_200_after"),
+    *("504_json_after", "empty_after", "html_200_after"),
 )
 
 
