@@ -209,6 +209,7 @@ def show_status(context: typer.Context, name: NameArgument, as_json: JsonOption 
 
 app.command("stop")(session_acts.stop_session)
 app.command("kill")(session_acts.kill_session)
+app.command("restrict")(session_acts.restrict_session)
 app.command("arm")(session_acts.arm_session)
 app.command("swap")(session_acts.swap_model)
 

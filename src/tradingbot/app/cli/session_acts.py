@@ -1,4 +1,4 @@
-"""What persons do to a session on paper: stop it, kill it, arm it again, change its model."""
+"""What persons do to a session on paper: stop, kill, restrict, arm it, change its model."""
 
 from __future__ import annotations
 
@@ -68,6 +68,33 @@ def kill_session(
     _ask(invocation, folder, request, as_json=as_json)
 
 
+def restrict_session(
+    context: typer.Context,
+    name: NameArgument,
+    state: Annotated[
+        str, Argument(metavar="STATE", help="`reducing`: only exits; `halted`: nothing is sent.")
+    ],
+    by: ByOption = "operator",
+    reason: ReasonOption = "restricted by hand",
+    as_json: JsonOption = False,
+) -> None:
+    """Let a session only reduce positions, or send nothing; open orders stay.
+
+    `paper arm` ends it, by one of those that --authorise named.
+
+    Example: [bold]tradingbot paper restrict first reducing --reason "results tonight"[/bold]
+    """
+    from tradingbot.domain.trading_state import TradingState
+    from tradingbot.runtime.session.folder import Request
+
+    invocation = invocation_of(context)
+    folder = open_folder(invocation, name)
+    tighter = [TradingState.REDUCING.value, TradingState.HALTED.value]
+    require_known(state, tighter, "a restriction must be one of two states")
+    request = Request("restrict", by, reason, state=state)
+    _ask(invocation, folder, request, as_json=as_json)
+
+
 def arm_session(
     context: typer.Context,
     name: NameArgument,
@@ -78,7 +105,9 @@ def arm_session(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Arm again what tripped: kill switch, drawdown, daily loss, repeated executions and others.
+    """Arm again what tripped: kill switch, drawdown, daily loss, rejections and others.
+
+    Without --breaker it also ends what `paper restrict` began.
 
     Example: [bold]tradingbot paper arm first --by ada --reason "feed repaired"[/bold]
     """

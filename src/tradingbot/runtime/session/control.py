@@ -1,4 +1,4 @@
-"""What persons may do to a session: stop it, kill it, arm it again. Each act is journaled."""
+"""What persons may do to a session: stop, kill, restrict, arm it again. Each act is journaled."""
 
 from __future__ import annotations
 
@@ -17,8 +17,13 @@ from tradingbot.domain.order import OrderStatus
 from tradingbot.domain.order_intent import OrderIntent, Side
 from tradingbot.domain.trading_state import TradingState, TradingStateChange
 from tradingbot.runtime.approval import Approval
-from tradingbot.runtime.breaker import Breaker, forget_approvals, list_tripped
-from tradingbot.runtime.rearm import rearm_breaker
+from tradingbot.runtime.breaker import (
+    Breaker,
+    forget_approvals,
+    list_tripped,
+    set_trading_state,
+)
+from tradingbot.runtime.rearm import rearm_breaker, require_authorised
 from tradingbot.runtime.session.folder import Request
 from tradingbot.runtime.session.session import TradingSession
 
@@ -39,6 +44,8 @@ def apply_request(
         kill(session, request, at)
     elif request.act == "arm":
         arm(session, request, at, authorised)
+    elif request.act == "restrict":
+        restrict(session, request, at)
     elif request.act == "swap":
         swap(session, request, at)
     else:
@@ -87,6 +94,29 @@ def kill(session: TradingSession, request: Request, at: datetime) -> None:
             session.save(*events)
 
 
+def restrict(session: TradingSession, request: Request, at: datetime) -> None:
+    """Let a session only reduce, or send nothing; open orders stay. An arming takes it back.
+
+    Raises:
+        TradingError: If that would loosen it, or no reason is given.
+    """
+    gate, before = session.desk.gate, session.trading_state
+    to = TradingState(request.state or TradingState.HALTED)
+    gate.breakers = set_trading_state(gate.breakers, to, reason=request.reason)
+    act = ActAudited(at, "restrict", request.by, request.reason, {"state": to.value})
+    session.save(act, *_change(before, session.trading_state, request, at))
+
+
+def _change(
+    before: TradingState, after: TradingState, request: Request, at: datetime
+) -> list[Event]:
+    """Return the event of a state that an act changed; none where it did not."""
+    if after is before:
+        return []
+    change = TradingStateChange(before, after, request.reason, request.by)
+    return [TradingStateChanged(change, at)]
+
+
 def swap(session: TradingSession, request: Request, at: datetime) -> None:
     """Decide by another model from the next bar on.
 
@@ -133,7 +163,7 @@ def recall_adopted(session: TradingSession) -> None:
 def arm(
     session: TradingSession, request: Request, at: datetime, authorised: frozenset[str]
 ) -> None:
-    """Arm breakers again that tripped, under a name and with a reason.
+    """Arm breakers again that tripped, and end a restriction, under a name and with a reason.
 
     Raises:
         TradingError: If the name may not, or no reason is given.
@@ -147,19 +177,21 @@ def arm(
             gate.breakers, breaker, by=request.by, reason=request.reason, authorised=authorised
         )
     details = {"breakers": ", ".join(chosen)}
-    events: list[Event] = [ActAudited(at, "arm", request.by, request.reason, details)]
-    after = session.trading_state
-    if after is not before:
-        change = TradingStateChange(before, after, request.reason, request.by)
-        events.append(TradingStateChanged(change, at))
-    session.save(*events)
+    if request.breaker is None and gate.breakers.trading_state is not TradingState.ACTIVE:
+        require_authorised("arming", request.by, request.reason, authorised)
+        details["state"] = TradingState.ACTIVE.value
+        gate.breakers = set_trading_state(
+            gate.breakers, TradingState.ACTIVE, reason=request.reason, authorised_by=request.by
+        )
+    act = ActAudited(at, "arm", request.by, request.reason, details)
+    session.save(act, *_change(before, session.trading_state, request, at))
 
 
 def _flatten(session: TradingSession, at: datetime) -> dict[str, str]:
     """Send an order for what no exit closes already of a position, through the gate as any.
 
-    The kill switch is off meanwhile: by the caller it is pressed again, and the journal never holds
-    it otherwise.
+    Kill switch and restriction are off while exits are judged: the caller presses the switch again,
+    and the journal never holds it otherwise.
 
     Returns:
         How many orders were sent, and how many denied.
@@ -169,8 +201,11 @@ def _flatten(session: TradingSession, at: datetime) -> dict[str, str]:
             asked for again.
     """
     desk = session.desk
-    desk.gate.breakers = replace(desk.gate.breakers, kill_reason=None)
+    restricted = desk.gate.breakers.trading_state
+    reducing = TradingState.REDUCING
+    desk.gate.breakers = replace(desk.gate.breakers, kill_reason=None, trading_state=reducing)
     approvals, events = _judge_exits(session, at)
+    desk.gate.breakers = replace(desk.gate.breakers, trading_state=restricted)
     if desk.record(*events):
         desk.send(approvals, at)
     else:

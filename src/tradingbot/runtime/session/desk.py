@@ -48,6 +48,7 @@ from tradingbot.runtime.session.desk_events import (
     list_fills,
     reverse_fill,
 )
+from tradingbot.runtime.session.model_health import ModelHealth
 
 _S = OrderStatus
 
@@ -61,6 +62,8 @@ class Desk:
     broker: Broker
     gate: SessionGate
     holdings: Holdings
+    health: ModelHealth = field(default_factory=ModelHealth, init=False)
+    """Of the model whose orders pass."""
     journal_is_down: bool = field(default=False, init=False)
     """Whether the last thing that had to be written was not."""
     _is_buffered: bool = field(default=False, init=False)

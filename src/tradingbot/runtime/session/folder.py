@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tradingbot.runtime.session.settings import SessionSettings  # torch: not to find a session
 
 SETTINGS_FILE = "session.json"
-Act = Literal["stop", "kill", "arm", "swap"]
+Act = Literal["stop", "kill", "arm", "swap", "restrict"]
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,47}")
 
 
@@ -43,6 +43,8 @@ class Request:
     """Of an arming: which; None: all that tripped."""
     model: ModelReference | None = None
     """Of a swap: which takes over."""
+    state: str | None = None
+    """Of a restriction: `reducing` or `halted`."""
 
 
 @dataclass(frozen=True)

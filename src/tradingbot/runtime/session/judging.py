@@ -228,7 +228,7 @@ def _context(
         disconnected_s=desk.broker.disconnected_s(),
         clock_skew_s=venue.clock_skew_s,
         position_drift_units=venue.drift_units,
-        model_is_unhealthy=False,
+        model_is_unhealthy=desk.health.problem is not None,
         journal_is_down=desk.journal_is_down,
     )
 

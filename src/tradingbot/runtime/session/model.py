@@ -92,6 +92,14 @@ class DecidingModel(Protocol):
         """What a master divides one account by; None where every symbol has an account."""
         ...
 
+    def check(self) -> object:
+        """Compare with what it answered when it was exported.
+
+        Raises:
+            StorageError: If an answer is another.
+        """
+        ...
+
     def live(self) -> LiveModel:
         """Return it without any memory."""
         ...

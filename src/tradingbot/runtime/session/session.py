@@ -42,6 +42,7 @@ from tradingbot.runtime.session.judging import (
     judge_orders,
 )
 from tradingbot.runtime.session.model import DecidingModel, ModelReference
+from tradingbot.runtime.session.model_health import ModelHealth
 from tradingbot.runtime.session.portfolio import PortfolioDecider
 from tradingbot.runtime.session.resumption import resume_turn
 from tradingbot.runtime.session.settlement import batch_fills, send_nothing
@@ -156,7 +157,7 @@ class TradingSession:
         if self.bar is not None:
             for bar in self.source.known_bars(self.bar.number):
                 decider.take(bar)
-        self.model, self.decider = model, decider
+        self.model, self.decider, self.desk.health = model, decider, ModelHealth()
         self.changes = (self.changes[0], reference)
 
     def save(self, *events: Event) -> bool:
@@ -263,8 +264,11 @@ class TradingSession:
         try:
             proposal = self.decider.decide(self.account)
         except ModelAnswerError as e:
+            self.desk.health.problem = str(e)
             self._hold(AlertRaised(now, AlertLevel.CRITICAL, NOT_FINITE, str(e)))
             return
+        day = self.hours.day_of(bar.closed_at)
+        told = self.desk.health.check(self.model, day, now)
         before = self.action, self.changes
         self.action, self.changes = proposal.action.tolist(), (self.changes[1],) * 2
         state = self._state(self.action)  # of the breakers before this bar's orders
@@ -274,7 +278,7 @@ class TradingSession:
             self.action, self.changes = before
             raise
         decided = list_turn(self.decider, bar, proposal, judged, self._shadow, self.account)
-        events = [*decided, *list_orders(judged, now), state]
+        events = [*told, *decided, *list_orders(judged, now), state]
         if not self.desk.record(*events):
             self.desk.withdraw_unsent(now)
             self.sent = judged.sent._replace(order=torch.zeros_like(judged.sent.order))

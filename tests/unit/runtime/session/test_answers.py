@@ -30,6 +30,21 @@ def answering_no_numbers(opened: OpenSession) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def answering_otherwise(opened: OpenSession) -> Iterator[None]:
+    """Let the model's graphs answer numbers that are not its own while the block runs."""
+    graphs = type(opened.session.model._graphs)  # type: ignore[attr-defined]
+    run = graphs.run
+
+    def broken(self: Any, file: str, given: Any) -> Any:
+        output, *rest = run(self, file, given)
+        return [output + np.float32(0.01), *rest]
+
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setattr(graphs, "run", broken)
+        yield
+
+
 def action_of(opened: OpenSession) -> Any:
     """Actions of the last turn as journaled; None where nothing was decided."""
     state = opened.journal.state(NAME)
@@ -90,3 +105,48 @@ def test_shadow_that_answers_no_number_stops_nothing_and_tells(tmp_path: Path) -
     assert action_of(opened) is not None
     assert not any(each.is_shadow for each in opened.journal.decisions(NAME))
     opened.close()
+
+
+def test_S07_model_that_answers_otherwise_opens_nothing_until_it_is_well(tmp_path: Path) -> None:
+    opened = open_session(tmp_path).run(FIRST + 3)
+    at = opened.session.bar.closed_at
+    with answering_otherwise(opened):
+        opened.run(FIRST + 14)  # two days: it is compared at the first turn of each
+    ill_until = opened.session.bar.closed_at
+    opened.run(FIRST + 24)
+    orders = opened.journal.orders(NAME)
+    alerts = opened.journal.events(NAME, AlertRaised)
+    day_of = opened.session.hours.day_of
+    opened.close()
+
+    ill = [each for each in orders if at < each.intent.decided_at <= ill_until]
+    denied = [each for each in ill if (each.reason or "").startswith("MODEL_UNHEALTHY")]
+    codes = [each.code for each in alerts if isinstance(each, AlertRaised)]
+    assert denied
+    assert {day_of(each.intent.decided_at) for each in denied} != {day_of(at)}
+    assert any(each.status.value == "filled" for each in ill)  # exits leave
+    first = min(each.intent.decided_at for each in denied)
+    for each in ill:
+        if each.intent.decided_at >= first and each.status.value == "filled":
+            assert "MODEL_UNHEALTHY" not in (each.reason or "")
+    assert codes == ["MODEL_UNHEALTHY", "MODEL_HEALTHY"]
+    well = [each for each in orders if each.intent.decided_at > ill_until]
+    assert not any((each.reason or "").startswith("MODEL_UNHEALTHY") for each in well)
+    assert any(each.status.value == "filled" for each in well)
+
+
+def test_model_that_answered_no_number_is_compared_before_it_opens_again(tmp_path: Path) -> None:
+    opened = open_session(tmp_path).run(FIRST + 3)
+    with answering_no_numbers(opened):
+        opened.run(FIRST + 4)
+    at = opened.session.bar.closed_at
+    with answering_otherwise(opened):  # numbers again, and not its own
+        opened.run(FIRST + 6)
+    codes = {
+        (each.reason or "").partition(":")[0]
+        for each in opened.journal.orders(NAME)
+        if each.intent.decided_at > at
+    }
+    opened.close()
+
+    assert "MODEL_UNHEALTHY" in codes
