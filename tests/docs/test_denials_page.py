@@ -65,13 +65,19 @@ HOW: dict[Denial | SessionDenial, tuple[str, str]] = {
         _FLAG,
         "Execute one more of one symbol and side within `window_s`; armed again by name",
     ),
-    SessionDenial.CONSECUTIVE_REJECTS: ("rejections", "Be rejected so often without a fill, at once or later"),
+    SessionDenial.CONSECUTIVE_REJECTS: (
+        "rejections",
+        "Be rejected so often without a fill, at once or later",
+    ),
     SessionDenial.OVERFILL: ("orders", "Let the venue fill more than was asked for"),
     SessionDenial.JOURNAL_UNAVAILABLE: (_FLAG, "Make the journal read-only"),
     SessionDenial.BROKER_DISCONNECTED: ("seconds", "Cut the venue's stream"),
     SessionDenial.CLOCK_SKEW: ("seconds", "Set the clock wrong"),
     SessionDenial.POSITION_DRIFT: (_UNITS, "Trade by hand at the venue"),
-    SessionDenial.MODEL_UNHEALTHY: (_FLAG, "Let answers differ from the golden vectors: compared daily, and after NaN"),
+    SessionDenial.MODEL_UNHEALTHY: (
+        _FLAG,
+        "Let answers differ from the golden vectors: compared daily, and after NaN",
+    ),
     SessionDenial.LOW_CONFIDENCE: ("probability", "Decide with less confidence, or with none"),
     SessionDenial.AUCTION_CUTOFF: (
         "seconds",
@@ -94,7 +100,10 @@ HOW: dict[Denial | SessionDenial, tuple[str, str]] = {
     ),
     SessionDenial.NET_EXPOSURE: (_CCY, "Hold and order more one way than equity times the limit"),
     SessionDenial.LEVERAGE: ("multiples of equity", "Hold and order so many times equity"),
-    SessionDenial.BUYING_POWER: (_CCY, "Open more than the venue's buying power, less what the bar approved"),
+    SessionDenial.BUYING_POWER: (
+        _CCY,
+        "Open more than the venue's buying power, less what the bar approved",
+    ),
     SessionDenial.OPEN_ORDERS: (_CCY, "Let orders wait; the limit is of equity"),
     Denial.UNKNOWN_VALUE: (_CCY, "Let a price, cash or equity be unknown, 0 or below"),
     Denial.TRADING_HALTED: (_FLAG, "Lose `portfolio_loss_frac` in a simulation"),

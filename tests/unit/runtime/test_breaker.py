@@ -161,6 +161,13 @@ def test_a_day_begins_once_and_never_again() -> None:
     assert start_day(later, MONDAY) == later  # a fill that is told late
 
 
+@pytest.mark.parametrize("name", ["ada", "", "anybody"])
+def test_B24_nobody_arms_where_nobody_was_authorised(name: str) -> None:
+    state = tripped_states()[Breaker.OVERFILL]
+    with pytest.raises(TradingError, match="only an authorised person"):
+        rearm_breaker(state, Breaker.OVERFILL, by=name, reason="sure", authorised=frozenset())
+
+
 def test_throttled_orders_trip_after_so_many_in_a_row() -> None:
     state = BreakerState()
     for _ in range(LIMITS.max_throttled - 1):

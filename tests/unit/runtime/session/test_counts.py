@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import numpy as np
 import pytest
 
 from fixtures.replayed_sessions import FIRST, NAME, OpenSession, open_session
@@ -18,8 +19,9 @@ from tradingbot.domain.order_intent import OrderIntent
 from tradingbot.risk.limits import WIDEST_SESSION_LIMITS
 from tradingbot.runtime.breaker import Breaker, list_tripped
 from tradingbot.runtime.brokers.paper.broker import PaperBroker
-from tradingbot.runtime.brokers.protocol import UpdateKind
+from tradingbot.runtime.brokers.protocol import SubmitOutcome, SubmitReport, UpdateKind
 from tradingbot.runtime.gate import OrderContext, SessionGate
+from tradingbot.runtime.session.facts import MarketFacts
 
 
 def trades_of_day(opened: OpenSession, day: object) -> int:
@@ -85,6 +87,41 @@ def test_orders_of_a_bar_count_once_in_gross_exposure(tmp_path: Path) -> None:
     assert len(measured) == 3
     for gross, true in measured:
         assert abs(gross - true) < 1e-6
+
+
+def test_orders_of_a_bar_count_in_the_exposure_of_symbols_that_move_together(
+    tmp_path: Path,
+) -> None:
+    judge, values, seen = SessionGate.judge, [0.0], list[tuple[float, float]]()
+
+    def measure(self: SessionGate, intent: OrderIntent, known: OrderContext) -> Any:
+        assert known.mark is not None
+        assert known.equity_ccy is not None
+        assert known.correlated_exposure_frac is not None
+        values.append(float(intent.quantity_units) * known.mark)
+        seen.append((known.correlated_exposure_frac, sum(values) / known.equity_ccy))
+        return judge(self, intent, known)
+
+    together = mock.patch.object(MarketFacts, "correlated_with", return_value=np.ones(3, bool))
+    with together, mock.patch.object(SessionGate, "judge", measure):
+        opened = open_session(tmp_path).run(until=FIRST + 1)
+    opened.close()
+
+    assert len(seen) == 3
+    for found, true in seen:
+        assert abs(found - true) < 1e-9
+
+
+def test_B06_refusals_at_once_count_until_a_fill(tmp_path: Path) -> None:
+    opened = open_session(tmp_path).run(until=FIRST + 2)
+    assert opened.session.desk.gate.breakers.rejects == 0
+    no = SubmitReport(SubmitOutcome.REJECTED, reason="not today")
+    with mock.patch.object(PaperBroker, "submit", return_value=no) as asked:
+        opened.run(until=FIRST + 3)
+    rejects = opened.session.desk.gate.breakers.rejects
+    opened.close()
+
+    assert rejects == asked.call_count > 0
 
 
 def reject_late(

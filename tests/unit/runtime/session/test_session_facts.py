@@ -4,21 +4,27 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
-from decimal import Decimal
 from pathlib import Path
 from unittest import mock
 
 import pytest
 
 from fixtures import replayed_sessions
-from fixtures.replayed_sessions import FIRST, NAME, SYMBOLS, market, model, open_session
+from fixtures.replayed_sessions import (
+    FIRST,
+    NAME,
+    SYMBOLS,
+    bust_last_fill,
+    market,
+    model,
+    open_session,
+)
 from tradingbot.domain.errors import BrokerUnavailableError, ConfigError, TradingError
 from tradingbot.domain.events.session import ActAudited, AlertRaised, SessionStateSaved
 from tradingbot.domain.events.trading import TradingStateChanged
 from tradingbot.domain.order import OrderStatus
 from tradingbot.risk.limits import WIDEST_SESSION_LIMITS
 from tradingbot.runtime.approval import Approval
-from tradingbot.runtime.brokers.protocol import BrokerUpdate, UpdateKind
 from tradingbot.runtime.journal.failures import JournalUnavailableError
 from tradingbot.runtime.journal.journal import SessionJournal
 from tradingbot.runtime.session import desk
@@ -196,22 +202,6 @@ def test_fills_between_two_bars_reach_the_accounts_over_two_restarts(tmp_path: P
     again.run().close()
 
     assert again.session.equity_ccy == whole.session.equity_ccy
-
-
-def bust_last_fill(opened: replayed_sessions.OpenSession) -> None:
-    """Let the venue take a fill back and say so once, between two bars."""
-    session, store = opened.session, opened.broker._store
-    fill = list(session.desk.gate.book.fills.values())[-1]
-    held = opened.broker.positions().get(fill.symbol, Decimal(0)) - fill.signed_units
-    with store.transaction():
-        store._database.execute("DELETE FROM fills WHERE fill_id = ?", (fill.fill_id,))
-        changed = "UPDATE positions SET units = ? WHERE symbol = ?"
-        store._database.execute(changed, (f"{held:f}", fill.symbol))
-        store.add_cash(fill.signed_units * fill.price + fill.fee_ccy)
-    at, order_id = session.bar.closed_at, fill.client_order_id
-    told = BrokerUpdate(UpdateKind.BUSTED, order_id, at, fill=fill)
-    with mock.patch.object(type(opened.broker), "drain_updates", return_value=(told,)):
-        session.take_over(at)
 
 
 def save_as_before(session: TradingSession) -> None:

@@ -1,16 +1,28 @@
-"""What a settlement leaves for a person: orders that the venue lost or cannot name the state of."""
+"""What a settlement takes over, and what it leaves for a person."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
 from unittest import mock
 
 import pytest
 
-from fixtures.replayed_sessions import FIRST, NAME, OpenSession, open_session
+from fixtures.replayed_sessions import (
+    FIRST,
+    NAME,
+    SYMBOLS,
+    OpenSession,
+    bust_last_fill,
+    open_session,
+)
 from tradingbot.domain.events.session import AlertRaised
 from tradingbot.domain.order import OrderStatus
+from tradingbot.domain.position import Fill
+from tradingbot.risk.limits import WIDEST_SESSION_LIMITS
+from tradingbot.runtime.breaker import Breaker, list_tripped
 from tradingbot.runtime.brokers.paper.broker import PaperBroker
 from tradingbot.runtime.brokers.protocol import (
     BrokerOrder,
@@ -79,3 +91,39 @@ def test_B10_orders_that_never_arrived_expire_when_their_bar_has_passed(tmp_path
     for order in sent:
         assert later[order.client_order_id] is OrderStatus.EXPIRED
         assert book.orders[order.client_order_id].status is OrderStatus.EXPIRED
+
+
+def test_B09_overfill_trips_and_counts_over_restarts(tmp_path: Path) -> None:
+    limits = WIDEST_SESSION_LIMITS
+    opened = open_session(tmp_path).run(until=FIRST + 2)
+    real = PaperBroker.fills
+    (filled, *_) = opened.journal.fills(NAME)
+    more = replace(filled, fill_id="one-more", quantity_units=Decimal(1))
+
+    def fills(self: PaperBroker, since: datetime) -> tuple[Fill, ...]:
+        return (*real(self, since), more)
+
+    for _ in range(3):  # as it happens, and told again after each restart
+        with mock.patch.object(PaperBroker, "fills", fills):
+            opened.session.take_over(opened.session.bar.closed_at)
+        assert opened.session.desk.gate.breakers.overfills == 1
+        assert Breaker.OVERFILL in list_tripped(opened.session.desk.gate.breakers, limits)
+        opened.close()
+        opened = open_session(tmp_path)
+        opened.session.resume()
+        assert opened.session.desk.gate.breakers.overfills == 1
+    opened.close()
+
+
+def test_B28_busted_fill_leaves_accounts_and_venue_with_the_same_units(tmp_path: Path) -> None:
+    opened = open_session(tmp_path).run(until=FIRST + 3)
+    bust_last_fill(opened)
+    (undone,) = opened.session.unbooked
+    opened.run(until=FIRST + 4)
+    held = opened.broker.positions()
+    booked = dict(zip(SYMBOLS, opened.session.account.units.tolist(), strict=True))
+    opened.close()
+
+    assert undone.quantity_units > 0
+    for symbol, units in booked.items():
+        assert abs(units - float(held.get(symbol, 0))) < 1e-9, symbol
