@@ -21,7 +21,7 @@ from tradingbot.app.paper import session as session_parts
 from tradingbot.app.paper import signals
 from tradingbot.data.sources.pacing import Clock
 from tradingbot.domain.day_range import DayRange
-from tradingbot.domain.events.session import ActAudited, AlertRaised
+from tradingbot.domain.events.session import ActAudited, AlertRaised, SessionStateSaved
 from tradingbot.risk.limits import SESSION_RISK, WIDEST_SESSION_LIMITS, SessionLimits
 from tradingbot.runtime.brokers.paper.broker import PaperBroker
 from tradingbot.runtime.journal.reading import JournalReader
@@ -58,7 +58,7 @@ class Paper:
         bundle = str(self.workspace / "drawn.zip")
         days = ("--dataset", "mine", "--from", "2025-10-08", "--to", "2025-10-10")
         out = self("start", bundle, "--name", name, *days, *words, "--json")
-        document: dict[str, Any] = json.loads(out)
+        document: dict[str, Any] = json.JSONDecoder().raw_decode(out)[0]  # notes follow
         return document
 
     def status(self, name: str) -> dict[str, Any]:
@@ -88,7 +88,9 @@ def test_session_is_started_shown_and_proved(paper: Paper) -> None:
     assert paper.status("first") == {k: v for k, v in document.items() if k != "ending"}
     assert document["shadow_differs"]["differ"] == 0
     assert document["shadow_differs"]["decisions"] == 3 * 20
-    assert "21 decisions of 2025-10-09" in paper("replay", "first", "--verify", "2025-10-09")
+    with SessionFolder(paper.workspace / "sessions" / "first").hold():  # while another trades it
+        told = paper("replay", "first", "--verify", "2025-10-09")
+    assert re.search(r"21 decisions of 2025-10-09 and their [1-9]\d* orders come out", told)
     told = paper("replay", "first", "--verify", "2025-01-09", code=2)
     assert "a day that is verified must have a decision" in told
 
@@ -252,6 +254,84 @@ def test_P03_a_session_on_a_full_disk_ends_with_an_error_and_goes_on_later(
     assert codes == {"start": "2", "resume": "0", "status": "0", "verify": "0"}, told
     assert "journal must confirm what is recorded" in told
     assert "finished" not in (tmp_path / "start.out").read_text()
+
+
+def test_limits_of_an_order_are_set_and_what_they_deny_is_told(paper: Paper) -> None:
+    wide = ("min_confidence=0", "max_open_order_frac=2", "max_correlated_frac=2")
+    limits = [word for each in wide for word in ("--limit", each)]
+    document = paper.start("narrow", *limits, "--limit", "max_position_frac=0.01")
+    denied = document["denials"]["MAX_POSITION"]
+    document = paper.start("wider", *limits, "--limit", "max_position_frac=0.5")
+    assert document["denials"].get("MAX_POSITION", 0) < denied
+    assert document["n_fills"] > 0
+    symbols = sorted(document["positions"])[:2]
+    restricted = f"restricted_symbols={symbols[0]},{symbols[1]}"
+    document = paper.start("restricted", "--unlimited", "--limit", restricted)
+    assert not set(symbols) & document["positions"].keys()
+    assert document["denials"]["SYMBOL_RESTRICTED"] > 0
+
+    bundle = str(paper.workspace / "drawn.zip")
+    words = ("--dataset", "mine", "--from", "2025-10-08", "--limit", "max_position_frac=0.01")
+    told = paper("start", bundle, "--name", "told", *words)
+    assert "e.g. --limit max_position_frac=0.06" in " ".join(told.split())
+    assert "--authorise names who may arm it" in " ".join(told.split())
+
+
+REFUSED = {
+    "--limit max_position=0.5": "must be one of a session or of an order",
+    "--limit max_trades=5 --limit max_trades=6": "must have one value, was 5 and 6",
+    "--authorise=": "--authorise must be a name",
+    "--latency 1e300": "86400",
+    "--parts 1000000000": "1000",
+}
+
+
+@pytest.mark.parametrize("words", REFUSED)
+def test_options_that_cannot_act_are_refused_and_the_name_stays_free(
+    paper: Paper, words: str
+) -> None:
+    bundle = str(paper.workspace / "drawn.zip")
+    told = paper("start", bundle, "--name", "odd", "--dataset", "mine", *words.split(), code=2)
+    assert REFUSED[words] in " ".join(told.split())
+    assert not (paper.workspace / "sessions" / "odd").exists()
+
+
+def test_a_blank_name_arms_nothing(paper: Paper) -> None:
+    paper.start("nameless", "--unlimited", "--to", "2025-10-08", "--authorise", "ada")
+    path = paper.workspace / "sessions" / "nameless" / "session.json"
+    document = json.loads(path.read_text())
+    path.write_text(json.dumps({**document, "authorised": [""]}))  # of an earlier version
+    told = paper("arm", "nameless", "--by", "", "--reason", "why not", code=2)
+    assert "only an authorised person" in told
+
+
+def test_P11_a_restored_journal_goes_on_at_the_built_in_broker(
+    paper: Paper, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = paper.start("kept", "--unlimited", "--authorise", "ada")
+    folder, backup = paper.workspace / "sessions" / "kept", str(tmp_path / "kept.sqlite")
+    with JournalReader.at(folder / "journal.sqlite") as journal:
+        decided = sorted({each.decided_at for each in journal.decisions("kept")})
+        entries = [
+            each.seq
+            for each in journal.newest("kept", limit=10_000, kind=SessionStateSaved)
+            if isinstance(each.event, SessionStateSaved) and each.event.at == decided[9]
+        ]
+    words = ["--workspace", str(paper.workspace)]
+    assert run([*words, "journal", "backup", backup, "--journal", "kept"]) == 0
+    for each in folder.glob("journal.sqlite*"):
+        each.rename(tmp_path / f"broken-{each.name}")
+    restore = ["journal", "restore", backup, "--journal", "kept", "--until", str(entries[-1])]
+    assert run([*words, *restore]) == 0
+    capsys.readouterr()
+    told = paper("resume", "kept", "--adopt", "ada", code=2)
+    assert "--adopt must stand with a venue that others trade at" in told
+
+    paper("resume", "kept")
+    again = paper.status("kept")
+    for key in ("equity_ccy", "cash_ccy", "positions", "orders", "n_fills"):
+        assert again[key] == whole[key]
+    assert "they were taken back" in again["alerts"][-1]
 
 
 DRILLS = re.findall(

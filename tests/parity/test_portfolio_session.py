@@ -9,6 +9,7 @@ import pytest
 
 from fixtures.drawn_portfolios import SYMBOLS
 from fixtures.portfolio_sessions import FIRST, NAME, STOP, backtest, open_portfolio_session
+from fixtures.replayed_sessions import proof_of
 from tradingbot.domain.events.session import SessionStateSaved
 from tradingbot.domain.trading_state import TradingState
 from tradingbot.market.portfolio.account import PortfolioAccount
@@ -60,7 +61,7 @@ def test_every_decision_of_a_portfolio_is_proved_again(tmp_path: Path) -> None:
     made = [each.decided_at.date() for each in opened.journal.decisions(NAME)]
     opened.close()
     again = open_portfolio_session(tmp_path)
-    verified = verify_day(again.session, made[-1])
+    verified = verify_day(proof_of(again.session), made[-1])
     assert verified.difference is None
     assert verified.n_decisions == made.count(made[-1])
     again.close()
@@ -81,8 +82,8 @@ def test_another_master_is_found_out_by_the_proof(tmp_path: Path) -> None:
         def allocate(self, inputs: np.ndarray) -> np.ndarray:
             return np.roll(real.allocate(inputs), 1)
 
-    again.session.decider.model = Other()
-    verified = verify_day(again.session, day)
+    again.session.model = Other()
+    verified = verify_day(proof_of(again.session), day)
     assert verified.difference is not None
     assert "raw_action" in verified.difference
     again.close()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 
 from tradingbot.domain.checks import CheckedFields, bounded, require
+from tradingbot.domain.errors import require_known
 
 
 @dataclass(frozen=True)
@@ -102,6 +104,20 @@ class SessionLimits(CheckedFields):
         require(self.critical_drawdown_frac >= self.max_drawdown_frac, rule, self)
         rule = "min_quantity_units must not exceed max_quantity_units"
         require(self.min_quantity_units <= self.max_quantity_units, rule, self)
+
+
+def split_limits(given: Mapping[str, object]) -> tuple[dict[str, object], dict[str, object]]:
+    """Tell limits of one order (`RiskLimits`) from limits of a session (`SessionLimits`) by name.
+
+    Raises:
+        ConfigError: If a name is neither; names the closest.
+    """
+    of_order = [each.name for each in fields(RiskLimits)]
+    known = [*(each.name for each in fields(SessionLimits)), *of_order]
+    for name in given:
+        require_known(name, known, "--limit must be one of a session or of an order")
+    order = {name: value for name, value in given.items() if name in of_order}
+    return order, {name: value for name, value in given.items() if name not in of_order}
 
 
 SESSION_RISK = RiskLimits(max_position_frac=0.10)

@@ -48,7 +48,7 @@ def require_authorised(what: str, by: str, reason: str, authorised: frozenset[st
     Raises:
         TradingError: Saying who may.
     """
-    if by not in authorised:
+    if by not in authorised or not by.strip():
         rule = "only an authorised person may do this"
         names = ", ".join(sorted(authorised))
         none = "No name was given by --authorise at the start; begin another session with one"

@@ -95,8 +95,12 @@ def next_state(version: ModelVersion, to: State | None) -> State:
     nothing that it could be rolled back to.
 
     Raises:
-        ConfigError: If the state is not ahead, or the version was on paper and is retired.
+        ConfigError: If the state is not ahead, the version was on paper and is retired, or it is on
+            paper and nothing says that it shall retire.
     """
+    if to is None and version.state == "paper":
+        rule, remedy = "a model must be retired by name", "Write --to retired if it shall retire"
+        raise ConfigError(rule, was=f"{version.name}, on paper", remedy=remedy)
     is_retired = version.state == "retired"
     place = STATES.index("candidate" if is_retired else version.state)
     if is_retired and version.was_on_paper:
@@ -110,13 +114,18 @@ def next_state(version: ModelVersion, to: State | None) -> State:
     return wanted
 
 
-def require_verdict(version: ModelVersion, accept: str | None) -> str | None:
+def require_verdict(version: ModelVersion, to: State, accept: str | None) -> str | None:
     """Return the verdict that was accepted all the same; None where that was not needed.
 
     Raises:
-        ConfigError: If the gates were not passed, and the verdict was not accepted.
+        ConfigError: If the gates were not passed and the verdict was not accepted, or one was that
+            the gates did not say, or that nobody asks for.
     """
-    if version.verdict in _PASSED:
+    if to == "retired" or version.verdict in _PASSED:
+        if accept not in (None, None if to == "retired" else version.verdict):
+            rule, remedy = "--accept must name a verdict that is in the way", "Leave it out"
+            was = f"{accept!r}, the gates said {version.verdict}"
+            raise ConfigError(rule, was=was, where=f"{version.name} to {to}", remedy=remedy)
         return None
     if accept == version.verdict:
         return accept

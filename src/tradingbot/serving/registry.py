@@ -24,7 +24,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from tradingbot.data.atomic import atomic_file, file_sha256, write_text
+from tradingbot.data.atomic import atomic_file, file_sha256
 from tradingbot.data.sealed_record import SealedRecord
 from tradingbot.domain.errors import ConfigError, StorageError
 from tradingbot.runs.line_chain import LineChain
@@ -42,6 +42,8 @@ from tradingbot.serving.model_versions import (
 )
 
 _FOLDER, _LOG_FILE, _POINTER_FILE = "served", "versions.jsonl", "current.json"
+_POINTER_BYTES = 4096
+"""Room on the disk for a pointer; it takes some hundred."""
 
 
 class CurrentVersions(SealedRecord):
@@ -122,7 +124,7 @@ class ModelRegistry:
         Args:
             reference: Of the version.
             at: Now.
-            to: State; None: the next one.
+            to: State; None: the next one up to paper. What is on paper retires by name only.
             accept: Verdict with which it is promoted although the gates do not ask for it.
             reason: Why, in words.
 
@@ -134,10 +136,9 @@ class ModelRegistry:
         with self._alone() as (chain, descriptor):
             version = find_version(fold_events(chain.entries()), reference)
             wanted = next_state(version, to)
-            accepted = None
             if wanted != "retired":
                 self.require_fit_to_serve(version)
-                accepted = require_verdict(version, accept)
+            accepted = require_verdict(version, wanted, accept)
             told = {"kind": "promoted", "accepted": accepted, "reason": reason}
             self._decide(chain, descriptor, at, replace(version, state=wanted), **told)
         return self.version(version.name)
@@ -213,17 +214,23 @@ class ModelRegistry:
         version: ModelVersion,
         **told: Any,
     ) -> None:
-        """Write down what a version is from now on, then move the pointer."""
-        chain.append(
-            descriptor,
-            at,
-            version=version.name,
-            bundle_sha256=version.bundle_sha256,
-            to=version.state,
-            verdict=version.verdict,
-            **{"accepted": None, **told},
-        )
-        self._write_pointer(chain)
+        """Write down what a version is from now on, then move the pointer.
+
+        A disk without room for the pointer refuses before anything is decided.
+        """
+        with atomic_file(self.folder / _POINTER_FILE) as temporary:
+            temporary.write_bytes(bytes(_POINTER_BYTES))
+            chain.append(
+                descriptor,
+                at,
+                version=version.name,
+                bundle_sha256=version.bundle_sha256,
+                to=version.state,
+                verdict=version.verdict,
+                **{"accepted": None, **told},
+            )
+            with temporary.open("r+b") as file:
+                file.truncate(file.write(self._pointer_text(chain)))
 
     @contextmanager
     def _alone(self) -> Iterator[tuple[LineChain[RegistryEvent], int]]:
@@ -231,7 +238,8 @@ class ModelRegistry:
         log = self.folder / _LOG_FILE
         with LineChain.alone(log, RegistryEvent, _damaged) as (chain, descriptor):
             if chain.hashes and self._read_pointer() != self._pointer_of(chain):
-                self._write_pointer(chain)
+                with atomic_file(self.folder / _POINTER_FILE) as temporary:
+                    temporary.write_bytes(self._pointer_text(chain))
             yield chain, descriptor
 
     def _chain(self) -> LineChain[RegistryEvent]:
@@ -245,9 +253,8 @@ class ModelRegistry:
             bundles={state: each.bundle_sha256 for state, each in now.items()},
         ).sealed()
 
-    def _write_pointer(self, chain: LineChain[RegistryEvent]) -> None:
-        text = self._pointer_of(chain).model_dump_json(indent=1)
-        write_text(self.folder / _POINTER_FILE, f"{text}\n")
+    def _pointer_text(self, chain: LineChain[RegistryEvent]) -> bytes:
+        return f"{self._pointer_of(chain).model_dump_json(indent=1)}\n".encode()
 
     def _read_pointer(self) -> CurrentVersions | None:
         """Return `current.json`; None where it is absent or damaged."""

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import shutil
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
 from fixtures.served_runs import make_served_run
 from tradingbot.domain.errors import ConfigError, StorageError
 from tradingbot.runs import RunDirectory
-from tradingbot.serving import registry as registries
 from tradingbot.serving.bundle import BundleVerdict
 from tradingbot.serving.export.run_export import ExportedRun, export_run
 from tradingbot.serving.registry import ModelRegistry
@@ -128,7 +129,7 @@ def test_states_do_not_go_back_and_unknown_versions_are_refused(registry: ModelR
     registry.promote("v1", at=AT, to="paper")
     with pytest.raises(ConfigError, match="state ahead of paper, was shadow"):
         registry.promote("v1", at=AT, to="shadow")
-    registry.promote("v1", at=AT)
+    registry.promote("v1", at=AT, to="retired")
     with pytest.raises(ConfigError, match="retired model must not be promoted"):
         registry.promote("v1", at=AT, to="retired")
     with pytest.raises(ConfigError, match=r"version of one.*Did you mean 'v1'"):
@@ -175,7 +176,8 @@ def test_a_kill_between_decision_and_pointer_is_made_good(
     registry.promote("v1", at=AT, to="paper")
     registry.register(others["CONDITIONAL"].path, at=AT)
     with monkeypatch.context() as patch:
-        patch.setattr(registries, "write_text", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        killed = mock.Mock(side_effect=KeyboardInterrupt)
+        patch.setattr(ModelRegistry, "_pointer_text", killed)
         with pytest.raises(KeyboardInterrupt):
             registry.promote("v2", at=AT, to="paper")
     pointer = registry.folder / "current.json"
@@ -249,3 +251,37 @@ def test_readers_see_one_version_or_the_other_while_models_are_rolled_back(
     assert {each["paper"] for each in seen} == known
     assert all(list(each) == ["paper"] for each in seen)
     assert registry.problems() == {}
+
+
+def test_what_is_on_paper_retires_by_name_only_and_verdicts_are_not_made_up(
+    registry: ModelRegistry,
+) -> None:
+    for _ in range(2):
+        registry.promote("v1", at=AT)
+    with pytest.raises(ConfigError, match=r"must be retired by name.*--to retired"):
+        registry.promote("v1", at=AT)
+    with pytest.raises(ConfigError, match="--accept must name a verdict that is in the way"):
+        registry.promote("v1", at=AT, to="retired", accept="YES")
+    assert states(registry) == {"v1": "paper"}
+
+    assert registry.promote("v1", at=AT, to="retired").state == "retired"
+
+
+def test_a_disk_without_room_for_the_pointer_refuses_before_it_is_decided(
+    registry: ModelRegistry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, log = registry.pointer(), (registry.folder / "versions.jsonl").read_bytes()
+    written = Path.write_bytes
+
+    def refuse(path: Path, content: bytes) -> int:
+        if "current.json" in path.name:
+            raise OSError(errno.ENOSPC, "No space left on device", str(path))
+        return written(path, content)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "write_bytes", refuse)
+        with pytest.raises(StorageError, match="must have room"):
+            registry.promote("v1", at=AT, to="retired")
+
+    assert (registry.folder / "versions.jsonl").read_bytes() == log
+    assert (registry.pointer(), states(registry)) == (before, {"v1": "candidate"})

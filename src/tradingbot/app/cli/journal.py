@@ -14,7 +14,7 @@ from typer import Argument, Option
 
 from tradingbot.app.cli.invocation import Invocation, JsonOption, invocation_of
 from tradingbot.app.cli.options import require_file
-from tradingbot.app.console import print_table, print_text, show_json
+from tradingbot.app.console import print_note, print_table, print_text, show_json
 from tradingbot.domain.errors import ConfigError, require_known
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ JOURNAL_VARIABLE = "TRADINGBOT_JOURNAL"
 _FILE, _SESSIONS = "journal.sqlite", "sessions"
 _NAME = re.compile(r"[\w-]+")
 _SHA256 = re.compile("[0-9a-f]{64}")
-_EXIT_FINDINGS, _LONGEST = 1, 100
+_EXIT_FINDINGS, _LONGEST = 1, 400
 
 JournalOption = Annotated[
     str | None,
@@ -159,8 +159,14 @@ def show_journal(
         entries = reader.newest(session, limit=last, kind=chosen)
     if show_json(as_json, [{"seq": each.seq, **each.values} for each in entries]):
         return
-    lines = [(each.seq, each.event.kind, each.summary[:_LONGEST]) for each in entries]
+    lines = [(each.seq, each.event.kind, _shortened(each.summary)) for each in entries]
     print_table(f"Session {session}", ["entry", "kind", "what"], lines, unbroken=("kind",))
+    if n_cut := sum(len(each.summary) > _LONGEST for each in entries):
+        print_note(f"{n_cut} entries are cut, at …; --json shows them whole")
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
 @app.command("backup")

@@ -232,14 +232,17 @@ def read_pairs(
         example: One that is right.
 
     Raises:
-        ConfigError: Naming the option, if a side is missing.
+        ConfigError: Naming the option, if a side is missing, or a name stands twice with different
+            values.
     """
-    pairs = {}
+    pairs: dict[str, str] = {}
     for text in texts or []:
         key, sign, value = text.partition("=")
         if not (key and sign and value):
             shown = example or f"{key or 'NAME'}=1"
             remedy = f"Write e.g. {option} {shown}"
             raise ConfigError(f"{option} must be {form}", was=repr(text), remedy=remedy)
-        pairs[key] = value
+        if pairs.setdefault(key, value) != value:
+            was = f"{pairs[key]} and {value}"
+            raise ConfigError(f"{option} {key} must have one value", was=was, remedy="Give it once")
     return pairs

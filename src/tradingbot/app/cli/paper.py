@@ -11,13 +11,15 @@ from typer import Argument, Option
 
 from tradingbot.app.cli import session_acts
 from tradingbot.app.cli.invocation import JsonOption, invocation_of
-from tradingbot.app.cli.options import read_options, require_order, require_picture
+from tradingbot.app.cli.options import require_order, require_picture
 from tradingbot.app.cli.session_acts import NameArgument, open_folder
 from tradingbot.app.cli.session_options import (
     ask_cash,
     find_bundle,
+    read_limits,
     require_apt,
-    require_limits,
+    require_names,
+    require_others,
     require_source,
 )
 from tradingbot.app.console import print_json, print_note, print_table, print_text, show_json
@@ -48,7 +50,11 @@ def start_session(  # noqa: PLR0913 - one option for each thing that a session i
     ] = None,
     limits: Annotated[
         list[str] | None,
-        Option("--limit", help="LIMIT=VALUE of the session, e.g. max_trades=20.", metavar="TEXT"),
+        Option(
+            "--limit",
+            help="LIMIT=VALUE of the session or of one order, e.g. max_trades=20.",
+            metavar="TEXT",
+        ),
     ] = None,
     unlimited: Annotated[
         bool,
@@ -68,9 +74,10 @@ def start_session(  # noqa: PLR0913 - one option for each thing that a session i
     speed: Annotated[
         float, Option(min=0.0, help="Times faster than real time; 0: as fast as it goes.")
     ] = 0.0,
-    parts: Annotated[int, Option(min=1, help="Executions that a fill comes in.")] = 1,
+    parts: Annotated[int, Option(min=1, max=1000, help="Executions that a fill comes in.")] = 1,
     latency: Annotated[
-        float, Option(min=0.0, help="Seconds that orders and messages are under way.")
+        float,
+        Option(min=0.0, max=86_400.0, help="Seconds that orders and messages are under way."),
     ] = 0.0,
     broker: Annotated[
         str,
@@ -113,8 +120,7 @@ def start_session(  # noqa: PLR0913 - one option for each thing that a session i
     workspace = invocation.workspace
     require_new_session(workspace, name)
     require_order(start, end)
-    given = read_options(limits, "--limit")
-    require_limits(given)
+    given, authorised = read_limits(limits), require_names(authorise)
     bars = require_source(broker, bars or ("alpaca" if broker == "alpaca" else "replay"))
     require_apt(
         broker,
@@ -140,7 +146,7 @@ def start_session(  # noqa: PLR0913 - one option for each thing that a session i
             None if end is None else end.date(),
             given,
             unlimited,
-            tuple(authorise or ()),
+            authorised,
             speed,
             parts,
             latency,
@@ -154,6 +160,8 @@ def start_session(  # noqa: PLR0913 - one option for each thing that a session i
         told=print_note,
     )
     folder = SessionFolder.create(workspace, settings)
+    if not authorised:
+        print_note("a breaker that trips, a kill too, stays so: --authorise names who may arm it")
     ending = trade_session(workspace, folder, as_json=as_json, adopted_by=adopt)
     if ending == "stopped" and not as_json:
         invocation.print_hint(f"Go on with: tradingbot paper resume {name}")
@@ -177,6 +185,8 @@ def resume_session(
     """
     invocation = invocation_of(context)
     folder = open_folder(invocation, name)
+    if adopt is not None:
+        require_others(folder.broker())
     from tradingbot.app.paper.status import has_ended, tell_ending
 
     if has_ended(folder) and not folder.is_running:  # every bar would be streamed for nothing
@@ -226,22 +236,24 @@ def replay_session(
 ) -> None:
     """Prove a day: decide it again from bars and journaled accounts, and compare bit for bit.
 
-    Exits with 1 and names the first difference where there is one.
+    Reads only, also while the session trades. Exits with 1 and names the first difference where
+    there is one.
 
     Example: [bold]tradingbot paper replay first --verify 2025-12-30[/bold]
     """
     invocation = invocation_of(context)
     folder = open_folder(invocation, name)
-    from tradingbot.app.paper.session import open_session
+    from tradingbot.app.paper.session import read_session
     from tradingbot.runtime.session.verification import verify_day
 
     day: date = verify.date()
-    with open_session(folder, invocation.workspace) as session:
+    with read_session(folder, invocation.workspace) as session:
         proved = verify_day(session, day)
     document = {"session": name, "day": day, **proved._asdict()}
     if not show_json(as_json, document):
         if proved.difference is None:
-            print_text(f"{proved.n_decisions} decisions of {day} come out bit for bit")
+            told = f"{proved.n_decisions} decisions of {day} and their {proved.n_orders} orders"
+            print_text(f"{told} come out bit for bit")
         else:
             print_text(f"first difference: {proved.difference}")
     if proved.difference is not None:

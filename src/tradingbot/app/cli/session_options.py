@@ -7,7 +7,10 @@ from decimal import Decimal
 from pathlib import Path
 
 from tradingbot.app.cli.invocation import Invocation
+from tradingbot.app.cli.options import read_options
 from tradingbot.domain.errors import ConfigError, require_known
+
+_SYMBOLS = "restricted_symbols"
 
 
 def find_bundle(invocation: Invocation, reference: str) -> Path:
@@ -81,9 +84,20 @@ def require_apt(
     for name, value in of_paper.items():
         if value and broker != "paper":
             raise ConfigError(f"{name} must stand with --broker paper", was=f"--broker {broker}")
-    if adopt is not None and broker == "paper":
+    if adopt is not None:
+        require_others(broker)
+
+
+def require_others(broker: str) -> None:
+    """Refuse to adopt positions of a venue at which nobody else trades.
+
+    Raises:
+        ConfigError: Naming the venue.
+    """
+    if broker == "paper":
         rule = "--adopt must stand with a venue that others trade at"
-        raise ConfigError(rule, was="--broker paper", remedy="A new paper broker holds nothing")
+        remedy = "Leave it out: the paper broker holds what the session bought"
+        raise ConfigError(rule, was="--broker paper", remedy=remedy)
 
 
 def ask_cash() -> Decimal:
@@ -94,13 +108,33 @@ def ask_cash() -> Decimal:
         return broker.account().cash_ccy
 
 
-def require_limits(given: dict[str, object]) -> None:
-    """Refuse limits of a session that are none.
+def read_limits(texts: list[str] | None) -> dict[str, object]:
+    """Read LIMIT=VALUE, of one order or of the session; several symbols are split at commas.
 
     Raises:
-        ConfigError: Naming the closest.
+        ConfigError: If one is none, naming the closest, or stands twice.
     """
     from tradingbot.domain.plain_values import read_record
-    from tradingbot.risk.limits import SessionLimits
+    from tradingbot.risk.limits import RiskLimits, SessionLimits, split_limits
 
-    read_record(SessionLimits, given, name="--limit")
+    given = read_options(texts, "--limit")
+    if _SYMBOLS in given:
+        parts = str(given[_SYMBOLS]).split(",")
+        given[_SYMBOLS] = [each.strip() for each in parts if each.strip()]
+    of_order, of_session = split_limits(given)
+    read_record(RiskLimits, of_order, name="--limit")
+    read_record(SessionLimits, of_session, name="--limit")
+    return given
+
+
+def require_names(names: list[str] | None) -> tuple[str, ...]:
+    """Return who may arm breakers again.
+
+    Raises:
+        ConfigError: If a name is blank: anybody could give it.
+    """
+    for name in names or ():
+        if not name.strip():
+            rule, remedy = "--authorise must be a name", "Write e.g. --authorise ada"
+            raise ConfigError(rule, was=repr(name), remedy=remedy)
+    return tuple(names or ())

@@ -28,6 +28,7 @@ from tradingbot.risk.limits import (
     WIDEST_SESSION_LIMITS,
     RiskLimits,
     SessionLimits,
+    split_limits,
 )
 from tradingbot.runtime.brokers.paper.broker import PaperOptions
 from tradingbot.runtime.session.bars import as_datetime
@@ -96,6 +97,7 @@ def plan_session(
     cash = _n_accounts(model) * rules.account.initial_cash_ccy
     order_limits, session_limits = _limits_of(request, model, rules)
     rules = _with_stop_loss(rules, session_limits)
+    _tell_of_positions(_n_accounts(model), rules.limits, order_limits, told)
     shadow = None if request.shadow is None else ServedModel.open(request.shadow)
     if shadow is not None and shadow.symbols != model.symbols:
         rule = "a shadow must decide for the symbols of the model"
@@ -236,7 +238,24 @@ def _limits_of(
             allow_short=rules.limits.allow_short,
             max_stale_bars=rules.limits.max_stale_bars,
         )
-    return order_limits, read_record(SessionLimits, request.limits or {}, name="limit", base=base)
+    of_order, of_session = split_limits(request.limits or {})
+    return (
+        read_record(RiskLimits, of_order, name="limit", base=order_limits),
+        read_record(SessionLimits, of_session, name="limit", base=base),
+    )
+
+
+def _tell_of_positions(
+    n_accounts: int, own: RiskLimits, limits: RiskLimits, told: Callable[[str], None]
+) -> None:
+    """Say so where a symbol's own account may hold more than the session allows of the whole."""
+    share = own.max_position_frac / n_accounts
+    if n_accounts > 1 and limits.max_position_frac < share:
+        told(
+            f"a position may have {share:.0%} of the account by the rules of the model, and "
+            f"{limits.max_position_frac:.0%} by those of the session: what is beyond is denied "
+            f"(MAX_POSITION). Raise it with e.g. --limit max_position_frac={1.2 * share:.2f}"
+        )
 
 
 def _period(inputs: MarketInputs, start: date | None, end: date | None) -> tuple[int, int]:

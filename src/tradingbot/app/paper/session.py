@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 
@@ -12,11 +13,13 @@ from tradingbot.app.paper.access import open_alpaca
 from tradingbot.app.paper.bars import hours_of, open_bars, open_feed
 from tradingbot.data.sources.pacing import Clock
 from tradingbot.domain.errors import DataError
+from tradingbot.features.inputs import MarketInputs
 from tradingbot.runtime.brokers.paper.broker import PaperBroker
 from tradingbot.runtime.brokers.protocol import Broker
 from tradingbot.runtime.gate import SessionGate
 from tradingbot.runtime.holdings import Holdings
 from tradingbot.runtime.journal.journal import SessionJournal
+from tradingbot.runtime.journal.reading import JournalReader
 from tradingbot.runtime.order_book import OrderBook
 from tradingbot.runtime.session.clock import ExchangeHours
 from tradingbot.runtime.session.control import recall_adopted
@@ -26,7 +29,8 @@ from tradingbot.runtime.session.model import ModelReference
 from tradingbot.runtime.session.session import TradingSession
 from tradingbot.runtime.session.settings import SessionSettings
 from tradingbot.runtime.session.terms import SessionTerms
-from tradingbot.runtime.session.venue import OwnVenue, PaperVenue
+from tradingbot.runtime.session.venue import OwnVenue, PaperVenue, rewind_venue
+from tradingbot.runtime.session.verification import JournaledSession
 from tradingbot.serving.served_model import ServedModel
 
 
@@ -55,11 +59,7 @@ def open_session(
     settings = folder.settings()
     with ExitStack() as held:
         held.enter_context(folder.hold())
-        model = ServedModel.open(Path(settings.model), sha256=settings.model_sha256)
-        inputs, _, digest = open_bars(workspace, settings.dataset, settings.run)
-        if digest != settings.data_sha256:
-            rule = "bars must be those that the session was started with"
-            raise DataError(rule, was=digest[:12], where=settings.dataset or settings.run)
+        model, inputs = _open_inputs(settings, workspace)
         hours = hours_of(settings, inputs, clock)
         venue_terms = (settings, hours, model.symbols, environment)
         broker, venue = _open_venue(held, folder, *venue_terms)
@@ -68,8 +68,11 @@ def open_session(
         shadow = None
         if settings.shadow is not None:
             shadow = ServedModel.open(Path(settings.shadow), sha256=settings.shadow_sha256)
+        desk = _desk_of(settings, journal, broker)
+        if isinstance(broker, PaperBroker):
+            rewind_venue(desk, broker, clock.now())
         session = TradingSession(
-            _desk_of(settings, journal, broker),
+            desk,
             model,
             open_feed(folder, inputs, hours, clock, environment),
             hours,
@@ -81,6 +84,40 @@ def open_session(
         session.clock = None if settings.is_replay else clock.now
         recall_adopted(session)
         yield session
+
+
+@contextmanager
+def read_session(
+    folder: SessionFolder,
+    workspace: Path,
+    *,
+    clock: Clock = Clock(),  # noqa: B008 - frozen
+) -> Iterator[JournaledSession]:
+    """Open a session to prove it, also while it trades: no lock, no venue, nothing is written.
+
+    Raises:
+        StorageError: If a file is damaged, or is another one than it was started with.
+        DataError: If the bars are others.
+    """
+    settings = folder.settings()
+    model, inputs = _open_inputs(settings, workspace)
+    hours = hours_of(settings, inputs, clock)
+    # By this clock no bar has closed but those that were seen: none is asked for.
+    stopped = Clock(now=lambda: datetime.min.replace(tzinfo=UTC))
+    source = open_feed(folder, inputs, hours, stopped, os.environ)
+    terms = SessionTerms(settings.rules, settings.costs, settings.first_bar)
+    with JournalReader.at(folder.journal) as journal:
+        yield JournaledSession(folder.name, journal, source, model, terms, open_reference)
+
+
+def _open_inputs(settings: SessionSettings, workspace: Path) -> tuple[ServedModel, MarketInputs]:
+    """Open model and bars that a session was started with, and no others."""
+    model = ServedModel.open(Path(settings.model), sha256=settings.model_sha256)
+    inputs, _, digest = open_bars(workspace, settings.dataset, settings.run)
+    if digest != settings.data_sha256:
+        rule = "bars must be those that the session was started with"
+        raise DataError(rule, was=digest[:12], where=settings.dataset or settings.run)
+    return model, inputs
 
 
 def open_reference(reference: ModelReference) -> ServedModel:

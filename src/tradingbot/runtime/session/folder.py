@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from tradingbot.data.atomic import atomic_file, is_temporary, storage_errors
 from tradingbot.domain.errors import ConfigError, StorageError, suggest
@@ -128,16 +128,25 @@ class SessionFolder:
         """
         from tradingbot.runtime.session.settings import SessionSettings
 
+        return read_record(SessionSettings, self._plain(), name="session", error=StorageError)
+
+    def _plain(self) -> dict[str, Any]:
         try:
             plain = json.loads(self.settings_path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as e:
+            return dict(plain)
+        except (OSError, ValueError, TypeError) as e:
             rule = "session.json must be readable"
-            raise StorageError(rule, was=e, where=str(self.settings_path)) from e
-        return read_record(SessionSettings, plain, name="session", error=StorageError)
+            remedy = "Restore it from a copy; the journal knows its hash (settings_sha256)"
+            where = str(self.settings_path)
+            raise StorageError(rule, was=e, where=where, remedy=remedy) from e
 
     def authorised(self) -> tuple[str, ...]:
         """Return who may arm breakers again; reads no more of the settings."""
-        return tuple(json.loads(self.settings_path.read_text("utf-8"))["authorised"])
+        return tuple(self._plain()["authorised"])
+
+    def broker(self) -> str:
+        """Return its venue; reads no more of the settings."""
+        return str(self._plain()["broker"])
 
     def settings_sha256(self) -> str:
         """Return the hash of what it was started with."""

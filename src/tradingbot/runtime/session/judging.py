@@ -97,6 +97,28 @@ def find_wanted(symbols: Sequence[str], sent: SentOrder) -> list[str]:
     return [symbol for symbol, wanted in zip(symbols, is_wanted.tolist(), strict=True) if wanted]
 
 
+def intent_of(
+    what: tuple[str, datetime, str], sent: SentOrder, proposal: Proposal, lane: int
+) -> OrderIntent | None:
+    """Return the order that follows from a decision, also where its own account denies it.
+
+    Args:
+        what: Symbol, close of the bar, hash of the model.
+        sent: (N,) what the simulator would send.
+        proposal: (N,) what was wanted.
+        lane: Which of N.
+    """
+    is_denied = int(sent.denial[lane]) != Denial.NONE
+    units = float((sent.decision.order if is_denied else sent.order)[lane])
+    size = Decimal(abs(units)).quantize(_STEP) if math.isfinite(units) else Decimal(0)
+    if not size:
+        return None
+    symbol, at, sha256 = what
+    side = Side.BUY if units > 0.0 else Side.SELL
+    confidence = float(proposal.confidence[lane])
+    return OrderIntent(symbol, side, size, at, sha256, confidence=confidence)
+
+
 def judge_orders(
     desk: Desk,
     model: tuple[str, tuple[str, ...]],
@@ -127,17 +149,11 @@ def judge_orders(
     approvals: list[Approval] = []
     denials: dict[str, str] = {}
     for lane, symbol in enumerate(symbols):
-        is_denied = int(sent.denial[lane]) != Denial.NONE
-        units = float((sent.decision.order if is_denied else sent.order)[lane])
-        size = Decimal(abs(units)).quantize(_STEP) if math.isfinite(units) else Decimal(0)
-        if not size:
-            intents.append(None)
-            continue
-        side = Side.BUY if units > 0.0 else Side.SELL
-        confidence = float(proposal.confidence[lane])
-        intent = OrderIntent(symbol, side, size, at, sha256, confidence=confidence)
+        intent = intent_of((symbol, at, sha256), sent, proposal, lane)
         intents.append(intent)
-        if is_denied:
+        if intent is None:
+            continue
+        if int(sent.denial[lane]) != Denial.NONE:
             name = Denial(int(sent.denial[lane])).name
             denials[intent.client_order_id] = f"{name}: by the rules of the symbol's own account"
             continue
@@ -145,6 +161,7 @@ def judge_orders(
         verdict = desk.gate.judge(intent, known)
         if isinstance(verdict, Approval):
             approvals.append(verdict)
+            units = intent.side.sign * float(intent.quantity_units)
             after[symbol] = after.get(symbol, 0.0) + units * float(account.mark[lane])
         else:
             order[lane], denial[lane] = 0.0, int(verdict.code)

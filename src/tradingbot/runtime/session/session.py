@@ -31,7 +31,8 @@ from tradingbot.runtime.breaker import mark_equity, permitted_state
 from tradingbot.runtime.session.account_record import SessionAccount
 from tradingbot.runtime.session.bars import BarFeed, MarketBar
 from tradingbot.runtime.session.clock import ExchangeHours
-from tradingbot.runtime.session.decision import Decider, Proposal, SessionDecider
+from tradingbot.runtime.session.deciders import open_decider
+from tradingbot.runtime.session.decision import Proposal, SessionDecider
 from tradingbot.runtime.session.desk import Desk
 from tradingbot.runtime.session.facts import MarketFacts
 from tradingbot.runtime.session.judging import (
@@ -43,7 +44,6 @@ from tradingbot.runtime.session.judging import (
 )
 from tradingbot.runtime.session.model import DecidingModel, ModelReference
 from tradingbot.runtime.session.model_health import ModelHealth
-from tradingbot.runtime.session.portfolio import PortfolioDecider
 from tradingbot.runtime.session.resumption import resume_turn
 from tradingbot.runtime.session.settlement import batch_fills, send_nothing
 from tradingbot.runtime.session.terms import SessionTerms
@@ -215,11 +215,7 @@ class TradingSession:
 
     def decider_of(self, model: DecidingModel) -> SessionDecider:
         """Return a model that has taken no bar yet."""
-        source, terms = self.source, self.terms
-        given = (model, source.symbols, source.time_zone, terms.rules, self.rates)
-        if model.portfolio is not None:
-            return PortfolioDecider(*given)
-        return Decider(*given, first_bar=terms.first_bar)
+        return open_decider(model, self.source, self.terms)
 
     def is_fresh(self, now: datetime) -> bool:
         """Tell whether the last bar is young enough to be traded on."""

@@ -7,12 +7,32 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Protocol
 
+from tradingbot.domain.events.session import AlertLevel, AlertRaised
 from tradingbot.domain.exact_number import MAX_DECIMALS
 from tradingbot.market.account import Account
 from tradingbot.market.bars import Bar
 from tradingbot.runtime.brokers.paper.broker import PaperBroker
+from tradingbot.runtime.session.desk import Desk
 
 _STEP = Decimal(1).scaleb(-MAX_DECIMALS)
+
+
+VENUE_REWOUND = "VENUE_REWOUND"
+"""Code of the alert where the paper broker knew orders that the journal does not."""
+
+
+def rewind_venue(desk: Desk, broker: PaperBroker, now: datetime) -> None:
+    """Let the paper broker be as the journal last saw it: bars since then are lived through again.
+
+    A kill leaves fills that were not journaled yet. Orders that the journal does not hold are told:
+    nothing is sent before it is written, so that an older journal was restored.
+    """
+    state = desk.journal.state(desk.session)
+    known = desk.journal.order_book(desk.session)
+    n_later = broker.rewind(known, None if state is None else state.at)
+    if n_later:
+        told = f"{n_later} orders of the paper broker are not in the journal; they were taken back"
+        desk.record(AlertRaised(now, AlertLevel.WARNING, VENUE_REWOUND, told))
 
 
 class OwnVenue(Protocol):

@@ -21,6 +21,9 @@ from tradingbot.serving.server.portfolios import RunningSleeves
 from tradingbot.serving.server.problems import Problem, invalid
 from tradingbot.serving.server.schemas import ClosedBars
 
+UNDEFINED = "features of the last bar are undefined"
+NO_BAR = "no bar of the symbol"
+
 
 class PushedBar(NamedTuple):
     """The bars of M symbols that closed at one moment, as they are kept."""
@@ -47,12 +50,21 @@ class PushedBar(NamedTuple):
         return cls(sent.closed_at.astimezone(UTC), tuple(sent.bars), values, told)
 
 
+def name_undefined(feature_ids: Sequence[str], row: NDArray[Any]) -> str:
+    """Return the first few columns of a row (C,) that are no numbers, and how many there are."""
+    names = [each for each, value in zip(feature_ids, row, strict=True) if not np.isfinite(value)]
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
 class BarFeatures:
     """Raw features of a model's N symbols, bar by bar."""
 
     def __init__(self, model: ServedModel, *, time_zone: str) -> None:
         specs = [feature_of_id(each) for each in model.feature_ids]
-        self.symbols = model.symbols
+        self.symbols, self._ids = model.symbols, model.feature_ids
+        self._n_bars, self._made = 0, np.full((len(model.symbols), len(specs)), np.nan)
+        self.warm_up_bars = max(spec.lookback_bars for spec in specs)
+        """Bars, the newest included, until every feature of them is defined."""
         self.closed_at: datetime | None = None
         self.present = np.zeros(len(self.symbols), dtype=bool)
         self.fields: Mapping[str, NDArray[np.float64]] = {}
@@ -84,8 +96,20 @@ class BarFeatures:
         fields = dict(zip(BAR_FIELDS, values, strict=True))
         made = self._stream.push(moment, present, fields, told)
         self.present, self.closed_at, self._told = present, bar.closed_at, told
-        self.fields = fields
+        self.fields, self._made = fields, made
+        self._n_bars += 1
         return made
+
+    def tell_reason(self, place: int) -> str:
+        """Say which features of a symbol are undefined at the newest bar, and what they lack."""
+        if not self.present[place]:
+            return NO_BAR
+        names = name_undefined(self._ids, self._made[place])
+        told = f"{UNDEFINED}: {names}; {self._n_bars} bars were seen"
+        if self._n_bars < self.warm_up_bars:
+            told += f", {self.warm_up_bars} are needed"
+        lacking = [name for name, values in self._told.items() if np.isnan(values[place])]
+        return f"{told}; no value was sent of {', '.join(lacking[:5])}" if lacking else told
 
     @property
     def covariates(self) -> Mapping[str, NDArray[np.float64]]:

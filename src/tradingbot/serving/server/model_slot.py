@@ -1,7 +1,8 @@
 """Which model serves: opened, proved, then put in place of the one before by one assignment.
 
 The ladder: fresh (what the registry says) → last good (that one could not be opened, the one
-before serves on) → hold (answers are no numbers: no new risk) → none (503).
+before serves on) → hold (answers are no numbers: no new risk) → none (503; also once the one that
+served is retired).
 """
 
 from __future__ import annotations
@@ -106,7 +107,9 @@ class ModelSlot:
                 _log.error("the registry cannot be read: %s", e)
                 return
             self.registry_problem = None
-            if wanted is not None and not self._serves(wanted):
+            if wanted is None:
+                self._retire()
+            elif not self._serves(wanted):
                 self._try(wanted)
             if self.current is None and wanted is not None:
                 self._fall_back(wanted)
@@ -184,6 +187,16 @@ class ModelSlot:
                 old = self.current
                 self.current = replace(old, serving=replace(old.serving, state="last_good"))
             self._metrics.show_rung(self.rung)
+
+    def _retire(self) -> None:
+        """Serve no more what a person retired; what the registry does not know serves on."""
+        now = self.current
+        sha256 = None if now is None else now.serving.model.sha256
+        for version in self._registry.versions():
+            if version.bundle_sha256 == sha256 and version.state == "retired":
+                self.current, self.problem, self.is_holding = None, None, False
+                self._metrics.show_rung(self.rung)
+                _log.warning("%s was retired and serves no more", version.name)
 
     def _fall_back(self, wanted: ModelVersion) -> None:
         """Serve the newest version that was on paper before and can be opened."""

@@ -21,7 +21,13 @@ from tradingbot.risk.limits import RiskLimits
 from tradingbot.serving.served_model import ServedModel
 from tradingbot.serving.served_stream import Floats, ServedAnswer
 from tradingbot.serving.server.accounts import allowed_codes, private_numbers
-from tradingbot.serving.server.bar_stream import BarFeatures, PushedBar, padded
+from tradingbot.serving.server.bar_stream import (
+    UNDEFINED,
+    BarFeatures,
+    PushedBar,
+    name_undefined,
+    padded,
+)
 from tradingbot.serving.server.problems import Problem, invalid
 from tradingbot.serving.server.schemas import (
     FeaturesRequest,
@@ -32,9 +38,6 @@ from tradingbot.serving.server.schemas import (
     SignalAnswer,
 )
 from tradingbot.serving.server.signals import HOLD, Signal, neutralise_targets, read_signal
-
-UNDEFINED = "features of the last bar are undefined"
-NO_BAR = "no bar of the symbol"
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +117,8 @@ class SeenWindows:
     """(B,) whether every feature of the last bar is defined."""
     private: NDArray[Any]
     """(18, B)."""
+    reasons: tuple[str, ...]
+    """B; why each is not valid, where it is not."""
 
 
 def read_windows(serving: ServingModel, request: FeaturesRequest) -> SeenWindows:
@@ -124,7 +129,7 @@ def read_windows(serving: ServingModel, request: FeaturesRequest) -> SeenWindows
     """
     model = serving.model
     _require_columns(request, model)
-    agents, windows, known, valid = [], [], [], []
+    agents, windows, known, valid, reasons = [], [], [], [], []
     for place, sent in enumerate(request.inputs):
         agents.append(serving.agent_of(sent.symbol, f"inputs.{place}.symbol"))
         rows, defined = _scale_rows(model, sent, f"inputs.{place}.features")
@@ -132,6 +137,8 @@ def read_windows(serving: ServingModel, request: FeaturesRequest) -> SeenWindows
         windows.append(window)
         known.append(count)
         valid.append(bool(defined[-1]))
+        last = np.array(sent.features[-1], dtype=np.float64)
+        reasons.append(f"{UNDEFINED}: {name_undefined(model.feature_ids, last)}")
     accounts = [sent.account for sent in request.inputs]
     places = [f"inputs.{place}.account" for place in range(len(accounts))]
     return SeenWindows(
@@ -141,6 +148,7 @@ def read_windows(serving: ServingModel, request: FeaturesRequest) -> SeenWindows
         np.array(known, dtype=np.int64),
         np.array(valid),
         serving.private_of(accounts, places),
+        tuple(reasons),
     )
 
 
@@ -171,7 +179,9 @@ def read_history(
     accounts = [request.accounts.get(symbol, {}) for symbol in asked]
     private = serving.private_of(accounts, [f"accounts.{symbol}" for symbol in asked])
     known = np.full(len(asked), min(len(rows), model.lookback_bars), dtype=np.int64)
-    return SeenWindows(asked, agent, window, known, valid[agent], private), bars[-1].closed_at
+    reasons = tuple("" if valid[each] else features.tell_reason(each) for each in agent)
+    seen = SeenWindows(asked, agent, window, known, valid[agent], private, reasons)
+    return seen, bars[-1].closed_at
 
 
 def answer_windows(serving: ServingModel, seen: SeenWindows) -> tuple[ServedAnswer, list[Signal]]:
@@ -213,10 +223,9 @@ def signal_answers(
     answer: ServedAnswer,
     signals: Sequence[Signal],
     valid: NDArray[np.bool_],
-    *,
-    reason: str = UNDEFINED,
+    reasons: Sequence[str],
 ) -> list[SignalAnswer]:
-    """Write signals as answers."""
+    """Write signals as answers; those that are not valid with their reasons."""
     return [
         SignalAnswer(
             symbol=symbol,
@@ -226,7 +235,7 @@ def signal_answers(
             strength=signal.strength,
             confidence=float(answer.confidence[lane]) if valid[lane] else 0.0,
             action=float(answer.action[lane]) if valid[lane] else None,
-            reason=None if valid[lane] else reason,
+            reason=None if valid[lane] else reasons[lane],
         )
         for lane, (symbol, signal) in enumerate(zip(symbols, signals, strict=True))
     ]

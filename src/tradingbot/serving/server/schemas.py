@@ -139,7 +139,8 @@ class SwapRequest(_RequestPart):
 class SessionAct(_RequestPart):
     """What a session is asked to do."""
 
-    reason: Annotated[str, Field(min_length=1, max_length=200)]
+    reason: Annotated[str, Field(max_length=200)] = ""
+    """Why; a kill needs none."""
     flatten: Flag = False
     """Of a kill: sell what is held first; a stop sells nothing, and is refused with it."""
 
@@ -232,6 +233,11 @@ class ServedModelAnswer(BaseModel):
     feature_ids: list[str]
     account_numbers: list[str]
     lookback_bars: int
+    """Bars that the model looks back on."""
+    warm_up_bars: int
+    """Bars before every feature is defined: a history that is sent has as many at least."""
+    covariates: list[str]
+    """What bars must bring beside prices and volume, some time; it is carried forward."""
     action_space: str
     confidence: str
     """What confidence is of."""

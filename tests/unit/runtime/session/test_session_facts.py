@@ -18,11 +18,12 @@ from fixtures.replayed_sessions import (
     market,
     model,
     open_session,
+    proof_of,
 )
 from tradingbot.domain.errors import BrokerUnavailableError, ConfigError, TradingError
 from tradingbot.domain.events.session import ActAudited, AlertRaised, SessionStateSaved
 from tradingbot.domain.events.trading import TradingStateChanged
-from tradingbot.domain.order import OrderStatus
+from tradingbot.domain.order import Order, OrderStatus
 from tradingbot.risk.limits import WIDEST_SESSION_LIMITS
 from tradingbot.runtime.approval import Approval
 from tradingbot.runtime.journal.failures import JournalUnavailableError
@@ -51,11 +52,11 @@ def test_first_decision_on_other_bars_is_named(tmp_path: Path) -> None:
     other = replace(inputs, bars={**inputs.bars, "close": closes})
 
     again = open_session(tmp_path, stop=STOP)
-    proved = verify_day(again.session, day)
+    proved = verify_day(proof_of(again.session), day)
     again.close()
     with mock.patch.object(replayed_sessions, "market", return_value=other):
         changed = open_session(tmp_path, stop=STOP)
-    found = verify_day(changed.session, day)
+    found = verify_day(proof_of(changed.session), day)
     changed.close()
 
     assert proved.difference is None
@@ -376,7 +377,7 @@ def test_B13_model_changes_between_bars_and_after_a_kill(tmp_path: Path) -> None
     models = [event.model for event in decisions]
     day = decisions[-1].decided_at.date()
     proof = opened_again()
-    proved = verify_day(proof.session, day)
+    proved = verify_day(proof_of(proof.session), day)
     proof.close()
 
     assert set(models[: 2 * 3]) == {model().sha256}
@@ -431,4 +432,22 @@ def test_a_model_for_other_symbols_does_not_take_over(tmp_path: Path) -> None:
         opened.session.change_model(ModelReference("other.zip", "0" * 64))
 
     assert opened.session.model is before
+    opened.close()
+
+
+def test_a_proof_compares_orders_too(tmp_path: Path) -> None:
+    opened = open_session(tmp_path, stop=STOP).run()
+    day = opened.journal.decisions(NAME)[0].decided_at.date()
+    proof = proof_of(opened.session)
+    book = opened.journal.order_book(NAME)
+    identity, order = next(iter(book.orders.items()))
+    larger = replace(order.intent, quantity_units=order.intent.quantity_units + 1)
+    book.orders[identity] = Order(larger, OrderStatus.DENIED, reason="MARGIN: 1 of 2")
+
+    proved = verify_day(proof, day)
+    assert (proved.difference, proved.n_orders > 0) == (None, True)
+    with mock.patch.object(SessionJournal, "order_book", return_value=book):
+        found = verify_day(proof, day)
+    assert found.difference is not None
+    assert f"{order.intent.symbol} {order.intent.decided_at}: order journaled" in found.difference
     opened.close()

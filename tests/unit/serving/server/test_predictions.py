@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
@@ -119,6 +120,26 @@ def test_symbols_without_a_bar_hold_and_say_so(client: httpx.Client) -> None:
     assert (signals["CCC"]["signal"], signals["CCC"]["action"]) == ("HOLD", None)
     assert signals["CCC"]["reason"] == "no bar of the symbol"
     assert signals["AAA"]["reason"] is None
+
+
+def test_what_is_undefined_is_named_with_what_it_lacks(client: httpx.Client) -> None:
+    model = client.get("/v1/model").json()
+    assert model["warm_up_bars"] > 2
+    assert model["covariates"] == []
+    short, long = ({"history": market_bars(count), "allow_stale": True} for count in (2, 120))
+    told = client.post("/v1/predict/bars", json=short).json()
+    reason = told["signals"][0]["reason"]
+    named = re.match(r"features of the last bar are undefined: ([\w-]+)", reason)
+    assert named is not None
+    assert named[1] in model["feature_ids"]
+    assert f"2 bars were seen, {model['warm_up_bars']} are needed" in reason
+    told = client.post("/v1/predict/bars", json=long).json()
+    assert [each["reason"] for each in told["signals"]] == [None] * len(model["symbols"])
+
+    sent = features_body()
+    sent["inputs"][0]["features"][-1][1] = None
+    told = client.post("/v1/predict/features", json=sent).json()
+    assert told["signals"][0]["reason"].endswith(f"undefined: {model['feature_ids'][1]}")
 
 
 def test_accounts_change_answers_and_are_held_to_their_bounds(client: httpx.Client) -> None:

@@ -28,6 +28,7 @@ from tradingbot.serving.served_model import ServedModel
 from tradingbot.serving.server import model_slot
 from tradingbot.serving.server.bar_stream import PushedBar
 from tradingbot.serving.server.prediction import ServingModel, answer_windows, read_windows
+from tradingbot.serving.server.problems import Problem
 from tradingbot.serving.server.schemas import ClosedBars, FeaturesRequest
 
 PREDICT = "/v1/predict/features"
@@ -170,6 +171,23 @@ def test_bars_that_come_while_a_model_is_made_ready_are_in_its_stream(
 
     assert swapped.stream.closed_at == second.closed_at
     assert swapped.stream.live.bars_taken == 2
+
+
+def test_a_model_that_is_retired_serves_no_more_and_a_rollback_puts_it_back(
+    workspace: ServedWorkspace,
+) -> None:
+    parts = workspace.parts()
+    parts.slot.follow()
+    assert parts.slot.rung == "fresh"
+    workspace.registry.promote("v1", at=AT, to="retired")
+    parts.slot.follow()
+
+    assert (parts.slot.rung, parts.slot.current) == ("none", None)
+    with pytest.raises(Problem, match="no_model"):
+        parts.slot.require()
+    workspace.registry.roll_back("v1", at=AT)
+    parts.slot.follow()
+    assert parts.slot.rung == "fresh"
 
 
 def start_process(folder: Path, *options: str) -> tuple[subprocess.Popen[str], str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 
@@ -47,6 +47,7 @@ from tradingbot.runtime.brokers.protocol import (
     SubmitReport,
     UpdateKind,
 )
+from tradingbot.runtime.order_book import OrderBook
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class PaperOptions(CheckedFields):
     """Cash of a new account."""
     parts: int = bounded(1, ">= 1")
     """Executions in which a fill comes; they add up to what one would be, to the last digit."""
-    latency_s: float = bounded(0.0, "[0, inf)")
+    latency_s: float = bounded(0.0, "[0, 86400]")
     """Seconds until an order reaches the market, and until a message reaches the trader."""
     survives_power_loss: bool = True
     """Whether every request is on the disk before it is answered; else a killed process loses
@@ -110,6 +111,26 @@ class PaperBroker:
         require_zone(now, "now", "PaperBroker.pass_time")
         self._now = now
         self._marks.update(marks or {})
+
+    def rewind(self, known: OrderBook, since: datetime | None) -> int:
+        """Be again as a trader last knew it, who lives through the bars since then again.
+
+        Args:
+            known: Orders and fills that the trader knows; others are taken back.
+            since: Of fills those at or after this moment; None: all.
+
+        Returns:
+            How many orders were taken back.
+        """
+        moment = since or datetime.min.replace(tzinfo=UTC)
+        with self._store.transaction():
+            for fill in self._store.fills(moment):
+                if fill.fill_id not in known.fills:
+                    self._store.undo_fill(fill)
+            unknown = [each for each in self._store.order_ids() if each not in known.orders]
+            for each in unknown:
+                self._store.forget_order(each)
+        return len(unknown)
 
     def list_asset(self, asset: BrokerAsset) -> None:
         """Say what is allowed with a symbol: halts, and units that are not lent."""

@@ -21,8 +21,12 @@ from tradingbot.domain.order_intent import OrderIntent, Side
 from tradingbot.domain.position import Fill
 from tradingbot.runtime.brokers.paper.tables import (
     FILL_BY_ID,
+    FILLS_OF_ORDER,
     FILLS_SINCE,
+    FORGET_FILL,
+    FORGET_ORDER,
     FORMAT,
+    NEXT_FILL,
     OPEN_ORDERS,
     ORDER_BY_ID,
     SCHEMA,
@@ -168,7 +172,7 @@ class PaperStore:
         self, order: WorkingOrder, units: Decimal, price: Decimal, fee: Decimal, at: datetime
     ) -> Fill:
         """Book an execution: fill, order, position and cash."""
-        (number,) = self._database.execute("SELECT COUNT(*) FROM fills").fetchone()
+        (number,) = self._database.execute(NEXT_FILL).fetchone()
         fill = Fill(
             f"{order.client_order_id}.{number}",
             order.client_order_id,
@@ -204,15 +208,35 @@ class PaperStore:
             "UPDATE orders SET filled = ?, spent = ?, status = ? WHERE client_order_id = ?",
             (plain_text(total), value, status.value, order.client_order_id),
         )
-        row = self._database.execute(
-            "SELECT units FROM positions WHERE symbol = ?", (order.symbol,)
-        ).fetchone()
-        held = (Decimal(0) if row is None else Decimal(row[0])) + fill.signed_units
-        self._database.execute(
-            "INSERT OR REPLACE INTO positions VALUES (?, ?)", (order.symbol, plain_text(held))
-        )
+        self._move(order.symbol, fill.signed_units)
         self.add_cash(-fill.signed_units * price - fee)
         return fill
+
+    def order_ids(self) -> tuple[str, ...]:
+        """Return the id of every order that ever was."""
+        rows = self._database.execute("SELECT client_order_id FROM orders ORDER BY number")
+        return tuple(row[0] for row in rows)
+
+    def forget_order(self, client_order_id: str) -> None:
+        """Take an order back that has no fill any more."""
+        for statement in FORGET_ORDER:
+            self._database.execute(statement, (client_order_id,))
+
+    def undo_fill(self, fill: Fill) -> None:
+        """Take an execution back; what is left of its order may fill again."""
+        self._move(fill.symbol, -fill.signed_units)
+        self.add_cash(fill.signed_units * fill.price + fill.fee_ccy)
+        for statement in FORGET_FILL:
+            self._database.execute(statement, (fill.fill_id,))
+        order_id = fill.client_order_id
+        left = tuple(self._fills(FILLS_OF_ORDER, (order_id,)))
+        filled = sum((each.quantity_units for each in left), Decimal(0))
+        spent = sum((each.notional_ccy for each in left), Decimal(0))
+        status = OrderStatus.PARTIALLY_FILLED if left else OrderStatus.ACCEPTED
+        self._database.execute(
+            "UPDATE orders SET filled = ?, spent = ?, status = ? WHERE client_order_id = ?",
+            (plain_text(filled), plain_text(spent), status.value, order_id),
+        )
 
     def fills(self, since: datetime) -> tuple[Fill, ...]:
         """Return executions at or after a moment, in order of time."""
@@ -255,6 +279,16 @@ class PaperStore:
             kind = UpdateKind(kind)
             made.append(BrokerUpdate(kind, order_id, at, venue_id, fill, reason, units))
         return tuple(made)
+
+    def _move(self, symbol: str, signed_units: Decimal) -> None:
+        """Change a position."""
+        row = self._database.execute(
+            "SELECT units FROM positions WHERE symbol = ?", (symbol,)
+        ).fetchone()
+        held = (Decimal(0) if row is None else Decimal(row[0])) + signed_units
+        self._database.execute(
+            "INSERT OR REPLACE INTO positions VALUES (?, ?)", (symbol, plain_text(held))
+        )
 
     def _value(self, name: str) -> str:
         row = self._database.execute("SELECT value FROM venue WHERE name = ?", (name,)).fetchone()

@@ -29,4 +29,11 @@ FILL_COLUMNS = (
     "SELECT fill_id, client_order_id, symbol, side, units, price, filled_at, fee FROM fills "
 )
 FILL_BY_ID = FILL_COLUMNS + "WHERE fill_id = ?"
+FILLS_OF_ORDER = FILL_COLUMNS + "WHERE client_order_id = ? ORDER BY number"
+FORGET_FILL = ("DELETE FROM updates WHERE fill_id = ?", "DELETE FROM fills WHERE fill_id = ?")
+FORGET_ORDER = (
+    "DELETE FROM updates WHERE client_order_id = ?",
+    "DELETE FROM orders WHERE client_order_id = ?",
+)
+NEXT_FILL = "SELECT COALESCE(MAX(number), -1) + 1 FROM fills"
 FILLS_SINCE = FILL_COLUMNS + "WHERE filled_at >= ? ORDER BY number"

@@ -71,6 +71,8 @@ def _describe(snapshot: ServingSnapshot) -> Response:
         feature_ids=list(serving.model.feature_ids),
         account_numbers=list(manifest.account_numbers),
         lookback_bars=serving.model.lookback_bars,
+        warm_up_bars=snapshot.stream.features.warm_up_bars,
+        covariates=list(snapshot.stream.features.covariates),
         action_space=serving.rules.space,
         confidence=manifest.confidence,
         bars_taken=snapshot.stream.live.bars_taken,

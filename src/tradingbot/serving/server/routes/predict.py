@@ -19,7 +19,6 @@ from tradingbot.serving.server.model_slot import ServingSnapshot
 from tradingbot.serving.server.parts import Parts, Predictor, ServerParts
 from tradingbot.serving.server.portfolios import refuse_accounts, refuse_portfolio
 from tradingbot.serving.server.prediction import (
-    NO_BAR,
     SeenWindows,
     ServingModel,
     answer_windows,
@@ -167,9 +166,12 @@ async def signal_of(
                 return weigh_stream(serving, stream, [symbol])
             window, known = stream.window(place)
             valid, closed_at = stream.valid[place : place + 1].copy(), stream.closed_at
+            reasons = (stream.features.tell_reason(place),)
         lane = np.array([place])
         private = serving.private_of([{}], [""])
-        seen = SeenWindows((symbol,), lane, window[None], np.array([known]), valid, private)
+        seen = SeenWindows(
+            (symbol,), lane, window[None], np.array([known]), valid, private, reasons
+        )
         return _answer(serving, seen, closed_at, explained=explained)
 
     return await _run(request, parts, "signals", work)
@@ -224,7 +226,7 @@ def _answer(
     serving: ServingModel, seen: SeenWindows, closed_at: datetime | None, *, explained: bool
 ) -> PredictionAnswer:
     answer, found = answer_windows(serving, seen)
-    told = signal_answers(seen.symbols, answer, found, seen.valid)
+    told = signal_answers(seen.symbols, answer, found, seen.valid, seen.reasons)
     if explained:
         told = [
             each.model_copy(update={"explanation": explain(serving, seen, lane)})
@@ -246,9 +248,8 @@ def _answer_stream(snapshot: ServingSnapshot, private: np.ndarray) -> Prediction
     answer = stream.act(private, serving.allowed(private))
     agent = np.arange(len(serving.model.symbols))
     found = read_signals(serving, agent, answer, private, stream.valid)
-    told = signal_answers(serving.model.symbols, answer, found, stream.valid)
-    for lane in np.flatnonzero(~stream.features.present):
-        told[lane] = told[lane].model_copy(update={"reason": NO_BAR})
+    reasons = ["" if stream.valid[each] else stream.features.tell_reason(each) for each in agent]
+    told = signal_answers(serving.model.symbols, answer, found, stream.valid, reasons)
     return PredictionAnswer(
         model=serving.identity,
         closed_at=stream.closed_at,
