@@ -171,12 +171,12 @@ class TradingSession:
         self.unbooked += self.desk.settle(now, self.bar.closed_at)
 
     def hear(self, now: datetime) -> None:
-        """Take over what a venue with a market of its own did since the last bar.
+        """Take over what the venue did since the last bar, also for a process that was killed.
 
         Raises:
             BrokerUnavailableError: If it cannot be asked.
         """
-        if self._venue is None and self.account is not None:
+        if self.account is not None:
             self.take_over(now)
 
     def judge_one(self, intent: OrderIntent, now: datetime) -> Approval | OrderDenial:

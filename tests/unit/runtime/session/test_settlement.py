@@ -31,6 +31,8 @@ from tradingbot.runtime.brokers.protocol import (
     SubmitReport,
     UpdateKind,
 )
+from tradingbot.runtime.session.desk import Desk
+from tradingbot.runtime.session.loop import require_positions
 
 
 def look_ups(opened: OpenSession) -> list[str]:
@@ -127,3 +129,23 @@ def test_B28_busted_fill_leaves_accounts_and_venue_with_the_same_units(tmp_path:
     assert undone.quantity_units > 0
     for symbol, units in booked.items():
         assert abs(units - float(held.get(symbol, 0))) < 1e-9, symbol
+
+
+def test_P04_process_killed_between_fill_and_settlement_starts_again(tmp_path: Path) -> None:
+    folders = [tmp_path / name for name in ("whole", "cut")]
+    for folder in folders:
+        folder.mkdir()
+    whole = open_session(folders[0], stop=FIRST + 6).run()
+    whole.close()
+    cut = open_session(folders[1], stop=FIRST + 6).run(until=FIRST + 2)
+    killed = mock.patch.object(Desk, "settle", side_effect=KeyboardInterrupt)
+    with killed, pytest.raises(KeyboardInterrupt):  # the venue filled; nobody was told
+        cut.run()
+    cut.close()
+    again = open_session(folders[1], stop=FIRST + 6)
+    again.session.resume()
+    again.session.hear(again.session.bar.closed_at)
+    require_positions(again.session)  # as every start does
+    again.run().close()
+
+    assert again.session.equity_ccy == whole.session.equity_ccy
