@@ -24,7 +24,7 @@ from tradingbot.app.paper import signals
 from tradingbot.data.calendar import TradingCalendar
 from tradingbot.data.ingest import ingest
 from tradingbot.data.store import BarStore
-from tradingbot.domain.events.session import ActAudited
+from tradingbot.domain.events.session import ActAudited, ModelLoaded
 from tradingbot.domain.timeframe import BarGrid, Timeframe
 from tradingbot.runtime.journal.reading import JournalReader
 from tradingbot.runtime.session.bar_record import BarRecord
@@ -77,9 +77,12 @@ class LiveDesk:
     def start(self, name: str, *words: str, model: str = "long") -> str:
         bundle = str(self.workspace / f"{model}.zip")
         base = ("start", bundle, "--name", name, "--dataset", "history", "--unlimited")
-        return self(*base, *words)
+        accepted = ("--accept", "not evaluated") if "alpaca" in words else ()
+        return self(*base, *words, *accepted)
 
-    def start_refused(self, name: str, *words: str) -> str:
+    def start_refused(self, name: str, *words: str, accept: str | None = "not evaluated") -> str:
+        if accept is not None and "alpaca" in words:
+            words = (*words, "--accept", accept)
         bundle = str(self.workspace / "long.zip")
         base = ("start", bundle, "--name", name, "--dataset", "history", "--unlimited")
         return self(*base, *words, code=2)
@@ -145,6 +148,18 @@ def test_session_trades_at_alpaca_by_command(desk: LiveDesk) -> None:
 
     assert document["n_fills"] > 2
     assert document["trading_state"] == "active"
+    with JournalReader.at(desk.folder("live").journal) as journal:
+        (loaded,) = journal.events("live", ModelLoaded)
+    assert isinstance(loaded, ModelLoaded)
+    assert loaded.verdict == "not evaluated"
+    assert loaded.details["standing"] == "not registered, not evaluated, accepted: not evaluated"
+    told = desk.start_refused("candidate", "--broker", "alpaca", accept=None)
+    assert "must be on paper to trade at a venue outside" in told
+    told = desk.start_refused("candidate", "--broker", "alpaca", accept="GO")
+    assert "--accept must name a verdict that is in the way" in told
+    assert not desk.folder("candidate").path.exists()
+    other = str(desk.workspace / "long.zip")
+    assert "must be on paper" in desk("swap", "live", other, code=2)
     assert set(seen) == set(market.closes[:4])  # 14:30 … 17:30; the day opens at 13:30 UTC
     assert seen[late[1]] == set(symbols) - {late[0]}  # a minute later it was there; too late
     assert decided(desk, "live") == set(market.closes[:4])

@@ -21,7 +21,12 @@ from tradingbot.app.paper import session as session_parts
 from tradingbot.app.paper import signals
 from tradingbot.data.sources.pacing import Clock
 from tradingbot.domain.day_range import DayRange
-from tradingbot.domain.events.session import ActAudited, AlertRaised, SessionStateSaved
+from tradingbot.domain.events.session import (
+    ActAudited,
+    AlertRaised,
+    ModelLoaded,
+    SessionStateSaved,
+)
 from tradingbot.risk.limits import SESSION_RISK, WIDEST_SESSION_LIMITS, SessionLimits
 from tradingbot.runtime.brokers.paper.broker import PaperBroker
 from tradingbot.runtime.journal.reading import JournalReader
@@ -143,6 +148,45 @@ def test_next_command_is_named_with_the_workspace(
     words = ("--dataset", "mine", "--from", "2025-10-08", "--to", "2025-10-10")
     told = paper("start", str(paper.workspace / "drawn.zip"), "--name", "hinted", *words)
     assert f"tradingbot --workspace {paper.workspace} paper resume hinted" in told
+
+
+def test_a_model_that_was_not_promoted_trades_on_the_built_in_broker_and_is_journaled(
+    paper: Paper,
+) -> None:
+    bundle = str(paper.workspace / "drawn.zip")
+    days = ("--dataset", "mine", "--from", "2025-10-08", "--to", "2025-10-08")
+    told = paper("start", bundle, "--name", "unknown", *days, "--unlimited")
+    assert "the model is not registered, not evaluated" in " ".join(told.split())
+    paper("swap", "unknown", str(paper.workspace / "other.zip"))
+    with JournalReader.at(paper.workspace / "sessions" / "unknown" / "journal.sqlite") as journal:
+        loaded = journal.events("unknown", ModelLoaded)
+    for each in loaded:
+        assert isinstance(each, ModelLoaded)
+        assert each.verdict == "not evaluated"
+        assert each.details["standing"] == "not registered, not evaluated"
+    assert len(loaded) == 2
+
+
+def test_sessions_are_listed_and_removed(paper: Paper) -> None:
+    paper.start("done", "--unlimited", "--to", "2025-10-08")
+    listed = {each["session"]: each for each in json.loads(paper("list", "--json"))}
+    assert listed["done"]["is_running"] is False
+    assert (listed["done"]["broker"], listed["done"]["trading_state"]) == ("paper", "active")
+    assert "done" in paper("list")
+
+    assert "must be confirmed" in paper("remove", "done", code=2)
+    folder = SessionFolder(paper.workspace / "sessions" / "done")
+    with folder.hold():
+        assert "done" in paper("remove", "done", "--yes", code=2)
+    document = json.loads(folder.settings_path.read_text())
+    folder.settings_path.write_text(json.dumps({**document, "broker": "alpaca"}))
+    assert "must hold nothing of a session that is removed" in paper(
+        "remove", "done", "--yes", code=2
+    )
+    folder.settings_path.write_text(json.dumps(document))
+    assert paper("remove", "done", "--yes") == "done is removed\n"
+    assert not folder.path.exists()
+    paper.start("done", "--unlimited", "--to", "2025-10-08")  # its name is free again
 
 
 def test_kill_holds_until_an_authorised_person_arms(paper: Paper) -> None:

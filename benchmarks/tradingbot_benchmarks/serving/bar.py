@@ -38,7 +38,7 @@ def measure_bar(model: ServedModel, *, n_bars: int, stretches: int) -> BenchReco
         stream.take(next(coming))
         answer = stream.act(private, serving.allowed(private))
         found = read_signals(serving, everyone, answer, private, stream.valid)
-        signal_answers(model.symbols, answer, found, stream.valid)
+        signal_answers(model.symbols, answer, found, stream.valid, [""] * len(everyone))
 
     p95 = percentile([time_calls(one_bar, n_bars) for _ in range(stretches)], 0.95)
     if not stream.valid.all():

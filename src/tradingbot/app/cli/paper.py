@@ -1,4 +1,4 @@
-"""`tradingbot paper start | status | stop | resume | kill | arm | replay | report`: sessions."""
+"""`tradingbot paper start | list | status | stop | resume | kill | …`: sessions on paper."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from typing import Annotated, Any
 import typer
 from typer import Argument, Option
 
-from tradingbot.app.cli import session_acts
+from tradingbot.app.cli import session_acts, session_folders
 from tradingbot.app.cli.invocation import JsonOption, invocation_of
 from tradingbot.app.cli.options import require_order, require_picture
-from tradingbot.app.cli.session_acts import NameArgument, open_folder
+from tradingbot.app.cli.session_acts import AcceptOption, NameArgument, open_folder
 from tradingbot.app.cli.session_options import (
     ask_cash,
     find_bundle,
+    judge_standing,
     read_limits,
     require_apt,
     require_names,
@@ -95,6 +96,7 @@ def start_session(  # noqa: PLR0913 - one option for each thing that a session i
         str | None,
         Option(metavar="NAME", help="Who says that positions found at the venue are not ours."),
     ] = None,
+    accept: AcceptOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Trade bars on paper, every decision, order and fill journaled.
@@ -102,7 +104,8 @@ def start_session(  # noqa: PLR0913 - one option for each thing that a session i
     Replayed, the bar is now: decisions at its close fill at the open of the next one, at the
     simulator's prices and costs. Live, the stored bars are history, bars are taken as they close by
     the exchange's calendar, and what was slept through is not traded on. Alpaca's key pair of a
-    paper account is read from APCA_API_KEY_ID and APCA_API_SECRET_KEY. A session that was killed
+    paper account is read from APCA_API_KEY_ID and APCA_API_SECRET_KEY; only a model that was
+    promoted to paper trades there, or one whose verdict --accept names. A session that was killed
     goes on with `paper resume`.
 
     Example: [bold]tradingbot paper start v1 --name first[/bold]
@@ -132,6 +135,7 @@ def start_session(  # noqa: PLR0913 - one option for each thing that a session i
     if dataset is not None:
         BarStore(workspace).open(dataset)
     bundles = [find_bundle(invocation, each) for each in (model, shadow) if each is not None]
+    standing = judge_standing(invocation, bundles[0], broker, accept)
     # Torch takes seconds to import: what can be refused without it is refused by now.
     from tradingbot.app.paper.planning import SessionRequest, plan_session
     from tradingbot.app.paper.running import trade_session
@@ -154,6 +158,7 @@ def start_session(  # noqa: PLR0913 - one option for each thing that a session i
             broker,
             bars,
             ask_cash() if broker == "alpaca" else None,
+            standing.words,
         ),
         workspace,
         clock=CLOCK,
@@ -217,6 +222,8 @@ def show_status(context: typer.Context, name: NameArgument, as_json: JsonOption 
     print_table(f"Session {name}", ["what", "value"], rows, unbroken=("what",))
 
 
+app.command("list")(session_folders.list_folders)
+app.command("remove")(session_folders.remove_session)
 app.command("stop")(session_acts.stop_session)
 app.command("kill")(session_acts.kill_session)
 app.command("restrict")(session_acts.restrict_session)

@@ -8,7 +8,7 @@ import typer
 from typer import Argument, Option
 
 from tradingbot.app.cli.invocation import Invocation, JsonOption, invocation_of
-from tradingbot.app.cli.session_options import find_bundle
+from tradingbot.app.cli.session_options import find_bundle, judge_standing
 from tradingbot.app.console import print_text, show_json
 from tradingbot.domain.errors import ConfigError, require_known
 
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
 NameArgument = Annotated[str, Argument(metavar="NAME", help="Name of a session.")]
 ByOption = Annotated[str, Option("--by", metavar="NAME", help="Who asks; journaled.")]
+AcceptOption = Annotated[
+    str | None,
+    Option(metavar="VERDICT", help="Trade with this verdict at Alpaca all the same; journaled."),
+]
 ReasonOption = Annotated[str, Option(metavar="TEXT", help="Why; journaled.")]
 
 
@@ -132,6 +136,7 @@ def swap_model(
     ],
     by: ByOption = "operator",
     reason: ReasonOption = "swap",
+    accept: AcceptOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Let another model decide from the next bar on; the same command goes back to the first.
@@ -141,15 +146,16 @@ def swap_model(
 
     Example: [bold]tradingbot paper swap first v2 --reason "v2 passed its gates"[/bold]
     """
-    from tradingbot.data.atomic import file_sha256
     from tradingbot.runtime.session.folder import Request
     from tradingbot.runtime.session.model import ModelReference
 
     invocation = invocation_of(context)
     folder = open_folder(invocation, name)
     bundle = find_bundle(invocation, model)
-    reference = ModelReference(str(bundle), file_sha256(bundle))
-    request = Request("swap", by, reason, model=reference)
+    standing = judge_standing(invocation, bundle, folder.broker(), accept)
+    reference = ModelReference(str(bundle), standing.sha256)
+    told = {"verdict": standing.verdict, "standing": standing.words}
+    request = Request("swap", by, reason, model=reference, **told)
     _ask(invocation, folder, request, as_json=as_json)
 
 

@@ -5,10 +5,15 @@ from __future__ import annotations
 import os
 from decimal import Decimal
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tradingbot.app.cli.invocation import Invocation
 from tradingbot.app.cli.options import read_options
+from tradingbot.app.console import print_note
 from tradingbot.domain.errors import ConfigError, require_known
+
+if TYPE_CHECKING:
+    from tradingbot.serving.standing import ModelStanding
 
 _SYMBOLS = "restricted_symbols"
 
@@ -29,6 +34,25 @@ def find_bundle(invocation: Invocation, reference: str) -> Path:
         return path.resolve()
     registry = ModelRegistry(invocation.workspace)
     return registry.bundle_path(registry.version(reference)).resolve()
+
+
+def judge_standing(
+    invocation: Invocation, bundle: Path, broker: str, accept: str | None
+) -> ModelStanding:
+    """Tell where a model stands; at a venue outside it must have been promoted, or accepted.
+
+    Raises:
+        ConfigError: If it was not.
+    """
+    from tradingbot.serving.registry import ModelRegistry
+    from tradingbot.serving.standing import find_standing, require_promoted
+
+    standing = find_standing(ModelRegistry(invocation.workspace), bundle)
+    if broker != "paper" or accept is not None:
+        return require_promoted(standing, accept)
+    if not standing.is_promoted:
+        print_note(f"the model is {standing.words}: the built-in broker trades it all the same")
+    return standing
 
 
 def require_source(broker: str, bars: str) -> str:

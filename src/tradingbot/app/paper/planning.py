@@ -67,6 +67,8 @@ class SessionRequest:
     """`replay`, `alpaca` or `folder:PATH`."""
     cash_ccy: Decimal | None = None
     """Of the whole account; what the model's run had for each symbol by default."""
+    standing: str = ""
+    """Version, state and accepted verdict of the model, as the journal will have it."""
 
 
 def plan_session(
@@ -128,6 +130,8 @@ def plan_session(
         speed=request.speed,
         shadow=None if request.shadow is None else str(request.shadow),
         shadow_sha256=None if shadow is None else shadow.sha256,
+        verdict=manifest.verdict.status,
+        standing=request.standing,
     )
     first, stop = _bar_numbers(settings, inputs, request, clock)
     if stop is not None:

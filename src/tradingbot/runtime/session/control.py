@@ -128,10 +128,13 @@ def swap(session: TradingSession, request: Request, at: datetime) -> None:
     before = session.model.sha256
     session.change_model(request.model)
     after = session.model.sha256
-    details = {"from": before, "to": after, "bundle": request.model.path}
+    standing = {"standing": request.standing} if request.standing else {}
+    details = {"from": before, "to": after, "bundle": request.model.path, **standing}
     session.save(
         ActAudited(at, "swap", request.by, request.reason, details),
-        ModelLoaded(at, after, details={"bundle": request.model.path}),
+        ModelLoaded(
+            at, after, verdict=request.verdict, details={"bundle": request.model.path, **standing}
+        ),
     )
 
 

@@ -43,6 +43,10 @@ class Request:
     """Of an arming: which; None: all that tripped."""
     model: ModelReference | None = None
     """Of a swap: which takes over."""
+    verdict: str | None = None
+    """Of a swap: of the gates on that model."""
+    standing: str = ""
+    """Of a swap: its version, state and accepted verdict."""
     state: str | None = None
     """Of a restriction: `reducing` or `halted`."""
 
@@ -147,6 +151,10 @@ class SessionFolder:
     def broker(self) -> str:
         """Return its venue; reads no more of the settings."""
         return str(self._plain()["broker"])
+
+    def bars_source(self) -> str:
+        """Return where its bars come from; reads no more of the settings."""
+        return str(self._plain()["bars"])
 
     def settings_sha256(self) -> str:
         """Return the hash of what it was started with."""

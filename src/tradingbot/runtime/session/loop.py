@@ -76,7 +76,11 @@ def begin(session: TradingSession, folder: SessionFolder, at: datetime, code_ver
     started = SessionStarted(
         at, settings.broker, session.symbols, model, code_version, folder.settings_sha256()
     )
-    session.desk.record(started, ModelLoaded(at, model, settings.run))
+    loaded = ModelLoaded(at, model, settings.run)
+    if model == settings.model_sha256:
+        standing = {"standing": settings.standing} if settings.standing else {}
+        loaded = ModelLoaded(at, model, settings.run, settings.verdict, standing)
+    session.desk.record(started, loaded)
 
 
 @dataclass(frozen=True)

@@ -49,6 +49,10 @@ class SessionSettings:
     shadow: str | None = None
     """Path of the bundle that decides beside the model."""
     shadow_sha256: str | None = None
+    verdict: str | None = None
+    """Of the gates on the model."""
+    standing: str = ""
+    """Version, state and accepted verdict of the model when the session was started."""
 
     @property
     def is_replay(self) -> bool:

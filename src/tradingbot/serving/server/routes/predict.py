@@ -248,7 +248,10 @@ def _answer_stream(snapshot: ServingSnapshot, private: np.ndarray) -> Prediction
     answer = stream.act(private, serving.allowed(private))
     agent = np.arange(len(serving.model.symbols))
     found = read_signals(serving, agent, answer, private, stream.valid)
-    reasons = ["" if stream.valid[each] else stream.features.tell_reason(each) for each in agent]
+    reasons = [
+        "" if valid else stream.features.tell_reason(place)
+        for place, valid in enumerate(stream.valid.tolist())
+    ]
     told = signal_answers(serving.model.symbols, answer, found, stream.valid, reasons)
     return PredictionAnswer(
         model=serving.identity,
