@@ -327,6 +327,7 @@ MISTAKES: dict[str, str] = {
     "gates one --gates prodct": "Did you mean 'product'?",
     "gates --metrics --gates prodct": "Did you mean 'product'?",
     "gates one --bench gone.json": "benchmarks must be the JSON",
+    "gates --phase A=nope": NO_RUN,
     "export nope": NO_RUN,
     "export one": "a run must be finished to be exported, was running",
     "export one --out nowhere/x.zip": "--out must name a file in",

@@ -165,8 +165,8 @@ class Replay(nn.Module):
             [part for part in (step.row, step.final_row, step.episode) if part is not None], dim=-1
         ).to(torch.int32)
         action = step.action if self.n_components else step.action[..., None]
-        columns = (step.reward, step.continues, step.duration, step.discount)
-        columns = columns if self.extras.reward else columns[1:]
+        reward = step.reward if self.extras.reward else None
+        columns = (reward, step.continues, step.duration, step.discount)
         single = torch.stack([part for part in columns if part is not None], dim=-1)
         goal = [part for part in (step.goal, step.achieved) if part is not None]
         numbers = torch.cat([step.private, step.final_private, action, single, *goal], dim=-1)

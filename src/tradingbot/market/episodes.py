@@ -156,9 +156,8 @@ def own_symbols(
     """
     counts = possible.sum(axis=1)
     if not counts.all():
-        none = [
-            str(names[at]) if len(names) else f"symbol {at}" for at in np.flatnonzero(counts == 0)
-        ]
+        absent = np.flatnonzero(counts == 0).tolist()
+        none = [names[at] if names else f"symbol {at}" for at in absent]
         raise DataError(
             "every symbol must have a bar at which an episode may begin",
             was=f"none for {len(none)} of {len(counts)}",

@@ -348,6 +348,8 @@ CHANGES: dict[str, tuple[Any, Options]] = {
     "learner.hybrid.learner": ("direct", {"learner.name": "hybrid"}),
     "learner.hybrid.gradient_steps": (10**6, HYBRID),
     "guards.repeats": (1, PPO),
+    "guards.executed_gap": (0.5, DISCRETE),
+    "guards.violations": (0.5, DISCRETE),
     "guards.warm_up_steps": (40_000, {}),
     "guards.warm_up_updates": (30, {}),
     "guards.one_action_critical": (0.99, {}),
@@ -377,6 +379,10 @@ CANNOT_SHOW: dict[str, str] = {
     },
     "learner.sac.hindsight.strategy": "needs goals: unit/learning/sac/test_hindsight_replay.py",
     "learner.sac.hindsight.n_goals": "needs goals: unit/learning/sac/test_hindsight_replay.py",
+    **{
+        f"learner.hierarchical_sac.hindsight.{key}": "needs goals: unit/learning/hierarchical_sac"
+        for key in ("strategy", "n_goals")
+    },
     "dataset": "another dataset is other data: tests/unit/training/test_setup.py opens stored ones",
     "scaling.kind": "acts on stored datasets: tests/unit/features/test_panel_scaler.py",
     "scaling.pooling": "acts on stored datasets: tests/unit/features/test_panel_scaler.py",

@@ -23,7 +23,8 @@ from tradingbot.evaluation.gates.measurements import MEASUREMENTS
 from tradingbot.evaluation.gates.memo import write_memo
 from tradingbot.evaluation.performance.measure import policy_performance
 from tradingbot.evaluation.performance.record import AGENTS, HOLD, PolicyPerformance
-from tradingbot.evaluation.pipeline.backtests import BacktestTerms, backtest_named
+from tradingbot.evaluation.pipeline.backtest_terms import BacktestTerms
+from tradingbot.evaluation.pipeline.backtests import backtest_named
 from tradingbot.evaluation.report.dossier_page import render_dossier
 from tradingbot.evaluation.rollout import roll_out, sleeve_config
 from tradingbot.evaluation.tables import as_csv, as_json, tables_of

@@ -165,12 +165,13 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
     # Torch takes seconds to import: what can be refused without it is refused by now.
     from tradingbot.data.atomic import atomic_file
     from tradingbot.evaluation.pipeline import backtests
+    from tradingbot.evaluation.pipeline.backtest_terms import BacktestTerms
     from tradingbot.evaluation.pipeline.test_access import count_test_access
     from tradingbot.evaluation.pipeline.trades_csv import trades_csv
     from tradingbot.facade.picture import draw_backtests
     from tradingbot.market.costs import cost_profile
 
-    terms = backtests.BacktestTerms(
+    terms = BacktestTerms(
         part=part,  # type: ignore[arg-type]  # one of the three, as was just made sure of
         start=start.date() if start else None,
         end=end.date() if end else None,

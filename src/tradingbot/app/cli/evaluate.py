@@ -237,7 +237,7 @@ def _print_summary(dossier: Dossier) -> None:
 
 def _break_even(found: Sensitivity) -> tuple[str, str]:
     """Say the cost of each fill at which nothing is left, and what is wanted."""
-    from tradingbot.evaluation.gates.measurements import reserve_basis_bps
+    from tradingbot.evaluation.gates.cost_reserve import reserve_basis_bps
 
     cost, wanted = found.break_even_cost_bps[0], f"≥ {2.0 * reserve_basis_bps(found):.1f}"
     if cost is None:

@@ -42,3 +42,8 @@ def as_measured(found: Finding) -> MeasuredValue:
     if isinstance(found, Interval):
         return MeasuredValue(found.estimate, found)
     return MeasuredValue(float(found))
+
+
+def left_out(dossier: Dossier, analysis: str) -> str:
+    """Say why a dossier does not have an analysis."""
+    return dict(dossier.left_out).get(analysis, "not evaluated")

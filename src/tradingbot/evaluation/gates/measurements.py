@@ -7,15 +7,12 @@ from collections.abc import Callable, Mapping
 
 from tradingbot.evaluation.dossier.allocation import SleeveRow
 from tradingbot.evaluation.dossier.dossier import Dossier
-from tradingbot.evaluation.dossier.robustness import Sensitivity
+from tradingbot.evaluation.gates.cost_reserve import measure_cost_reserve
 from tradingbot.evaluation.gates.master_measurements import MASTER_MEASUREMENTS
-from tradingbot.evaluation.gates.measurement import Finding, Measurement
+from tradingbot.evaluation.gates.measurement import Finding, Measurement, left_out
 from tradingbot.evaluation.gates.pending import PENDING
 from tradingbot.evaluation.gates.training_measurements import TRAINING_MEASUREMENTS
-from tradingbot.evaluation.oracle.action_rule import DEFAULT_COST_FRAC
 from tradingbot.evaluation.performance.record import AgentPerformance, PolicyPerformance
-
-_BASIS_POINTS = 1e4
 
 BENCH_PREFIX = "bench/"
 """Metrics that a benchmark measures, not a dossier; the rest is the name of its record."""
@@ -69,9 +66,7 @@ def _edge_over_hold(dossier: Dossier) -> Finding:
 
 def _seeds_edge(dossier: Dossier) -> Finding:
     found = dossier.seeds
-    return (
-        _left_out(dossier, "seeds") if found is None else found.alpha_bps_iqm or found.net_bps_iqm
-    )
+    return left_out(dossier, "seeds") if found is None else found.alpha_bps_iqm or found.net_bps_iqm
 
 
 def _share(dossier: Dossier) -> Finding:
@@ -106,7 +101,7 @@ def _windows(dossier: Dossier) -> Finding:
     """Take the share of profitable windows where enough of them were traded."""
     found = dossier.walk_forward
     if found is None:
-        return _left_out(dossier, "walk_forward")
+        return left_out(dossier, "walk_forward")
     traded, windows = len(found.traded), len(found.windows)
     if traded < LEAST_TRADED_SHARE * windows or not traded:
         return f"retrained agents stayed out of {windows - traded} of {windows} windows"
@@ -116,37 +111,21 @@ def _windows(dossier: Dossier) -> Finding:
 def _walk_forward_sharpe(dossier: Dossier) -> Finding:
     found = dossier.walk_forward
     if found is None:
-        return _left_out(dossier, "walk_forward")
+        return left_out(dossier, "walk_forward")
     return found.sharpe_annual or "evaluated before windows were joined; evaluate again"
 
 
 def _walk_forward_alpha(dossier: Dossier) -> Finding:
     found = dossier.walk_forward
     if found is None:
-        return _left_out(dossier, "walk_forward")
+        return left_out(dossier, "walk_forward")
     return found.alpha_bps or "evaluated before alpha of windows was joined; evaluate again"
 
 
 def _stress(dossier: Dossier) -> Finding:
     if dossier.stress is None or not dossier.stress.rows:
-        return _left_out(dossier, "stress")
+        return left_out(dossier, "stress")
     return dossier.stress.worst_drawdown_frac
-
-
-def _cost_reserve(dossier: Dossier) -> Finding:
-    found = dossier.sensitivity
-    if found is None:
-        return _left_out(dossier, "sensitivity")
-    break_even = found.break_even_cost_bps[0]
-    return 0.0 if break_even is None else break_even / reserve_basis_bps(found)
-
-
-def reserve_basis_bps(found: Sensitivity) -> float:
-    """Return the cost of a fill that the reserve is measured in: the run's own, basis points.
-
-    A run that assumes none is asked for what trading costs by default: no one trades for nothing.
-    """
-    return found.assumed_cost_bps or _BASIS_POINTS * DEFAULT_COST_FRAC
 
 
 def _late(dossier: Dossier) -> Finding:
@@ -156,7 +135,7 @@ def _late(dossier: Dossier) -> Finding:
 
 def _largest_term(dossier: Dossier) -> Finding:
     if dossier.policy is None:
-        return _left_out(dossier, "policy")
+        return left_out(dossier, "policy")
     shares = [share for _, share in dossier.policy.reward_shares]
     return max(shares) if len(shares) > 1 else "the reward has one term"
 
@@ -166,7 +145,7 @@ def _option_use(choose: Callable[[tuple[float, ...]], float]) -> Callable[[Dossi
 
     def find(dossier: Dossier) -> Finding:
         if dossier.policy is None:
-            return _left_out(dossier, "policy")
+            return left_out(dossier, "policy")
         if dossier.policy.options is None:
             return "agents have no options: it takes a run with learner.name: hierarchical_sac"
         return choose(dossier.policy.options.chosen_frac)
@@ -176,7 +155,7 @@ def _option_use(choose: Callable[[tuple[float, ...]], float]) -> Callable[[Dossi
 
 def _placebos(dossier: Dossier) -> Finding:
     if dossier.placebos is None or not dossier.placebos.rows:
-        return _left_out(dossier, "placebos")
+        return left_out(dossier, "placebos")
     return sum(not row.is_clean for row in dossier.placebos.rows)
 
 
@@ -210,16 +189,12 @@ def _range(dossier: Dossier) -> Finding:
     return (health.highest_action - health.lowest_action) / (1.0 - lowest)
 
 
-def _left_out(dossier: Dossier, analysis: str) -> str:
-    return dict(dossier.left_out).get(analysis, "not evaluated")
-
-
 def _of(analysis: str, field: str) -> Callable[[Dossier], Finding]:
     """Read a field of an analysis that may have been left out."""
 
     def find(dossier: Dossier) -> Finding:
         found = getattr(dossier, analysis)
-        return _left_out(dossier, analysis) if found is None else getattr(found, field)
+        return left_out(dossier, analysis) if found is None else getattr(found, field)
 
     return find
 
@@ -266,7 +241,7 @@ MEASUREMENTS: Mapping[str, Measurement] = {
     "walk_forward_alpha_bps": Measurement("bp/bar", "walk-forward", _walk_forward_alpha),
     "profitable_regimes": Measurement("regimes", "regimes", _of("regimes", "profitable")),
     "stress_drawdown_frac": Measurement("fraction", "stress", _stress),
-    "cost_reserve": Measurement("× assumed costs", "sensitivity", _cost_reserve),
+    "cost_reserve": Measurement("× assumed costs", "sensitivity", measure_cost_reserve),
     "net_bps_one_bar_late": Measurement("bp/bar", "leak-check", _late),
     "largest_reward_term_frac": Measurement("fraction", "policy", _largest_term),
     "sampled_coverage_frac": Measurement("fraction", "policy", _of("policy", "sampled_coverage")),

@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tradingbot.evaluation.dossier.dossier import Dossier
+from tradingbot.evaluation.gates.cost_reserve import reserve_basis_bps
 from tradingbot.evaluation.gates.gate import COMPARISONS, EDGE_PHASE, FALLBACK_PHASE, Gate
 from tradingbot.evaluation.gates.idleness import depends_on_trading, no_agent_trades
 from tradingbot.evaluation.gates.judging import judge_gates
-from tradingbot.evaluation.gates.measurements import reserve_basis_bps
 from tradingbot.evaluation.gates.pending import PENDING
 from tradingbot.evaluation.gates.plausibility import raise_alarm
 from tradingbot.evaluation.gates.result import Alarm, GateResult, Memo, Verdict

@@ -14,7 +14,7 @@ from tradingbot.app.cli.application import run
 from tradingbot.domain.errors import DataError, StorageError
 from tradingbot.evaluation.analyses.counterfactual_data import CounterfactualData
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
-from tradingbot.evaluation.analyses.leak_check import compare_own_past, compare_past
+from tradingbot.evaluation.analyses.past_comparison import compare_own_past, compare_past
 from tradingbot.evaluation.analyses.stress.scenarios import gap
 from tradingbot.features import panel as panel_module
 from tradingbot.features.compute import compute_features

@@ -27,7 +27,6 @@ from tradingbot.evaluation.analyses.analysis import AnalysisInputs
 from tradingbot.evaluation.analyses.counterfactual_data import CounterfactualData
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun, open_evaluated_run
 from tradingbot.evaluation.analyses.leak_check import (
-    Compared,
     beats_oracle,
     compare_features,
     compare_replays,
@@ -35,6 +34,7 @@ from tradingbot.evaluation.analyses.leak_check import (
     staggered_cuts,
     with_other_future,
 )
+from tradingbot.evaluation.analyses.past_comparison import Compared
 from tradingbot.evaluation.analyses.performance import Performance, Series, measure_performance
 from tradingbot.evaluation.analyses.settings import LeakCheckSettings, PerformanceSettings
 from tradingbot.evaluation.dossier.evidence import LeakCheck

@@ -22,7 +22,8 @@ from tradingbot.domain.errors import ConfigError, DataError
 from tradingbot.evaluation.analyses.probability_thresholds import backtest_thresholds
 from tradingbot.evaluation.market_rollouts import market_of_source
 from tradingbot.evaluation.pipeline.backtest_figures import BacktestFigures
-from tradingbot.evaluation.pipeline.backtests import BacktestTerms, NamedBacktests, backtest_named
+from tradingbot.evaluation.pipeline.backtest_terms import BacktestTerms
+from tradingbot.evaluation.pipeline.backtests import NamedBacktests, backtest_named
 from tradingbot.evaluation.pipeline.model_policy import open_traded_model
 from tradingbot.evaluation.pipeline.test_access import count_test_access
 from tradingbot.evaluation.policy_names import (
