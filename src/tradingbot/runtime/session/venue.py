@@ -29,7 +29,7 @@ def rewind_venue(desk: Desk, broker: PaperBroker, now: datetime) -> None:
     """
     state = desk.journal.state(desk.session)
     known = desk.journal.order_book(desk.session)
-    n_later = broker.rewind(known, None if state is None else state.at)
+    n_later = broker.rewind(known.orders, known.fills, None if state is None else state.at)
     if n_later:
         told = f"{n_later} orders of the paper broker are not in the journal; they were taken back"
         desk.record(AlertRaised(now, AlertLevel.WARNING, VENUE_REWOUND, told))

@@ -8,7 +8,7 @@ with `quantity_decimals` to the last digit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -47,7 +47,6 @@ from tradingbot.runtime.brokers.protocol import (
     SubmitReport,
     UpdateKind,
 )
-from tradingbot.runtime.order_book import OrderBook
 
 
 @dataclass(frozen=True)
@@ -112,11 +111,12 @@ class PaperBroker:
         self._now = now
         self._marks.update(marks or {})
 
-    def rewind(self, known: OrderBook, since: datetime | None) -> int:
+    def rewind(self, orders: Container[str], fills: Container[str], since: datetime | None) -> int:
         """Be again as a trader last knew it, who lives through the bars since then again.
 
         Args:
-            known: Orders and fills that the trader knows; others are taken back.
+            orders: Ids of those that the trader knows; others are taken back.
+            fills: The same of fills.
             since: Of fills those at or after this moment; None: all.
 
         Returns:
@@ -125,9 +125,9 @@ class PaperBroker:
         moment = since or datetime.min.replace(tzinfo=UTC)
         with self._store.transaction():
             for fill in self._store.fills(moment):
-                if fill.fill_id not in known.fills:
+                if fill.fill_id not in fills:
                     self._store.undo_fill(fill)
-            unknown = [each for each in self._store.order_ids() if each not in known.orders]
+            unknown = [each for each in self._store.order_ids() if each not in orders]
             for each in unknown:
                 self._store.forget_order(each)
         return len(unknown)
