@@ -119,7 +119,7 @@ def require_verdict(version: ModelVersion, to: State, accept: str | None) -> str
 
     Raises:
         ConfigError: If the gates were not passed and the verdict was not accepted, or one was that
-            the gates did not say, or that nobody asks for.
+            the gates did not say, or that is not asked for.
     """
     if to == "retired" or version.verdict in _PASSED:
         if accept not in (None, None if to == "retired" else version.verdict):

@@ -58,7 +58,7 @@ def remove_session(
 
 
 def _require_nothing_held(folder: Any) -> None:
-    """Refuse to forget what a venue still has: nobody would know whose it is."""
+    """Refuse to forget what a venue still has: its owner would be unknown."""
     if folder.broker() == "paper" or not folder.journal.is_file():
         return
     from tradingbot.runtime.journal.reading import JournalReader

@@ -113,7 +113,7 @@ def require_apt(
 
 
 def require_others(broker: str) -> None:
-    """Refuse to adopt positions of a venue at which nobody else trades.
+    """Refuse to adopt positions of a venue at which the session alone trades.
 
     Raises:
         ConfigError: Naming the venue.
@@ -155,7 +155,7 @@ def require_names(names: list[str] | None) -> tuple[str, ...]:
     """Return who may arm breakers again.
 
     Raises:
-        ConfigError: If a name is blank: anybody could give it.
+        ConfigError: If a name is blank: an empty one is no one's.
     """
     for name in names or ():
         if not name.strip():
