@@ -441,6 +441,8 @@ MISTAKES: dict[str, str] = {
     "paper stop nope --by ada --reason why": NO_SESSION,
     "paper kill nope --by ada --reason why": NO_SESSION,
     "paper arm nope --by ada --reason why --breaker drawdown": NO_SESSION,
+    "paper restrict nope reducing --by ada --reason why": NO_SESSION,
+    "paper restrict nope asleep": "a restriction must be one of two states",
     "paper replay nope --verify 2025-01-31": NO_SESSION,
     "paper replay nope --verify soon": BAD_DAY,
     "alerts list --rules gone.yaml": "gone.yaml",

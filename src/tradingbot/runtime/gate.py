@@ -8,77 +8,35 @@ denied, and so is an order whose check raises or whose limits are missing.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
-from decimal import Decimal
 from typing import Any
-
-import numpy as np
 
 from tradingbot.domain.denial import SessionDenial
 from tradingbot.domain.errors import TradingError
 from tradingbot.domain.order import Order, OrderStatus
-from tradingbot.domain.order_intent import OrderIntent, Side, require_zone
-from tradingbot.domain.trading_state import TradingState
+from tradingbot.domain.order_intent import OrderIntent, Side
 from tradingbot.risk.gate import OrderDenial, find_denial
 from tradingbot.risk.limits import SESSION_RISK, RiskLimits, SessionLimits
 from tradingbot.risk.rule import OrderView, SessionFacts
 from tradingbot.runtime.approval import Approval, revoke_approvals, seal_intent
 from tradingbot.runtime.breaker import (
     BreakerState,
-    count_messages,
     has_same_content,
     press_kill_switch,
     record_approval,
     record_throttled,
-    sum_window_value,
 )
-from tradingbot.runtime.brokers.protocol import BrokerAccount, BrokerAsset
 from tradingbot.runtime.order_book import OrderBook, count_open_units, open_order
-
-_LOT, _FRACTION = Decimal(1), Decimal("1e-9")
-_STATES = {TradingState.ACTIVE: 0.0, TradingState.REDUCING: 1.0, TradingState.HALTED: 2.0}
-
-
-@dataclass(frozen=True)
-class OrderContext:
-    """What is known at the moment of judging, beside the book and the breakers.
-
-    None is unknown, and unknown is denied. Money in account currency; the account is the whole one,
-    not that of one symbol.
-    """
-
-    at: datetime
-    mark: float | None = None
-    """Price that the symbol is valued at."""
-    cash_ccy: float | None = None
-    equity_ccy: float | None = None
-    held_units: float | None = None
-    entry_price: float | None = None
-    """Of what is held; 0 when flat."""
-    stale_bars: float | None = None
-    held_values_ccy: Mapping[str, float] | None = None
-    """Symbol → signed value of its position."""
-    last_price: float | None = None
-    """Last price that was traded or quoted."""
-    last_price_age_s: float | None = None
-    previous_price: float | None = None
-    """The one before the last."""
-    day_volume_units: float | None = None
-    market_is_closed: bool | None = None
-    seconds_to_close: float | None = None
-    correlated_exposure_frac: float | None = None
-    account: BrokerAccount | None = None
-    asset: BrokerAsset | None = None
-    disconnected_s: float | None = None
-    clock_skew_s: float | None = None
-    position_drift_units: float | None = None
-    model_is_unhealthy: bool | None = None
-    journal_is_down: bool | None = None
-
-    def __post_init__(self) -> None:
-        require_zone(self.at, "at", "OrderContext")
+from tradingbot.runtime.order_facts import (
+    OrderContext,
+    as_number,
+    as_scalars,
+    facts_of_breakers,
+    facts_of_prices,
+    facts_of_venue,
+    lot_remainder,
+    power_left,
+)
 
 
 @dataclass
@@ -162,11 +120,11 @@ class SessionGate:
             return OrderDenial(code, f"{code.name}: limit=0 observed={missing}")
         facts, cash = self._facts(intent, known, self.session_limits)
         own = self.book.working_units(intent.symbol, intent.side)
-        units = _number(known.held_units) + intent.side.sign * float(own)
-        order, mark = float(intent.signed_units), _number(known.mark)
-        rest = (_number(known.equity_ccy), _number(known.stale_bars), 0.0)
+        units = as_number(known.held_units) + intent.side.sign * float(own)
+        order, mark = float(intent.signed_units), as_number(known.mark)
+        rest = (as_number(known.equity_ccy), as_number(known.stale_bars), 0.0)
         view = OrderView._make(
-            (*_scalars((order, units, mark, cash, *rest)), SessionFacts(**facts))
+            (*as_scalars((order, units, mark, cash, *rest)), SessionFacts(**facts))
         )
         return find_denial(self.limits, self.session_limits, view)
 
@@ -182,9 +140,9 @@ class SessionGate:
         other = Side.SELL if intent.side is Side.BUY else Side.BUY
         gross, net = self._exposure(intent, known, working)
         numbers: dict[str, object] = {
-            **_facts_of_venue(known),
-            **_facts_of_prices(intent, known),
-            **_facts_of_breakers(state, limits, at),
+            **facts_of_venue(known),
+            **facts_of_prices(intent, known),
+            **facts_of_breakers(state, limits, at),
             "trades_today": state.trades + sum(not order.fills for order, _ in working),
             "order_is_duplicate": is_sent
             or has_same_content(state, limits, intent.content_key, at),
@@ -193,15 +151,17 @@ class SessionGate:
             "symbol_is_restricted": intent.symbol in limits.restricted_symbols,
             "unanswered_orders": self.book.count_unanswered(intent.symbol),
             "opposite_open_units": self.book.working_units(intent.symbol, other),
-            "quantity_remainder_units": _remainder(intent, known.asset),
+            "quantity_remainder_units": lot_remainder(intent, known.asset),
             "confidence": intent.confidence,
             "gross_exposure_ccy": gross,
             "net_exposure_ccy": net,
-            "buying_power_ccy": _power_left(known, working),
+            "buying_power_ccy": power_left(known, working),
         }
         names = SessionFacts._fields
-        facts = dict(zip(names, _scalars(_number(numbers[each]) for each in names), strict=True))
-        return facts, _number(known.cash_ccy) - buys
+        facts = dict(
+            zip(names, as_scalars(as_number(numbers[each]) for each in names), strict=True)
+        )
+        return facts, as_number(known.cash_ccy) - buys
 
     def _open_value(self, order: Order) -> float:
         kept = self._values.get(order.client_order_id)
@@ -212,7 +172,7 @@ class SessionGate:
     def _value_of(self, order: Order) -> float:
         price = self.prices.get(order.client_order_id)
         if price is None:  # adopted, or from the journal: its own limit, else unknown
-            price = _number(order.intent.limit_price)
+            price = as_number(order.intent.limit_price)
         return float(count_open_units(order)) * price
 
     def _exposure(
@@ -221,7 +181,7 @@ class SessionGate:
         """Return gross and net value with every open order and this one filled, at the worst."""
         if known.held_values_ccy is None:
             return math.nan, math.nan
-        value = float(intent.quantity_units) * _number(known.mark)
+        value = float(intent.quantity_units) * as_number(known.mark)
         bought: dict[str, float] = {}
         sold: dict[str, float] = {}
         for symbol, side, each in (
@@ -247,86 +207,3 @@ def count_missing(limits: RiskLimits | SessionLimits | None) -> int:
     if limits is None:
         return 1
     return sum(1 for value in vars(limits).values() if value is None or value != value)
-
-
-def _facts_of_venue(known: OrderContext) -> dict[str, object]:
-    asset, account = known.asset, known.account
-    return {
-        "account_is_blocked": None if account is None else account.is_blocked,
-        "asset_is_untradable": None if asset is None else not asset.tradable,
-        "asset_is_halted": None if asset is None else asset.halted,
-        "asset_is_unshortable": None if asset is None else not asset.shortable,
-        "market_is_closed": known.market_is_closed,
-        "seconds_to_close": math.inf if known.market_is_closed else known.seconds_to_close,
-        "disconnected_s": known.disconnected_s,
-        "clock_skew_s": known.clock_skew_s,
-        "position_drift_units": known.position_drift_units,
-        "model_is_unhealthy": known.model_is_unhealthy,
-        "journal_is_down": known.journal_is_down,
-    }
-
-
-def _power_left(known: OrderContext, working: list[tuple[Order, float]]) -> float:
-    """Return buying power less what approved orders open that the venue does not know yet."""
-    if known.account is None or known.held_values_ccy is None:
-        return math.nan
-    opened = [0.0]
-    for order, value in working:
-        if order.status is OrderStatus.APPROVED:
-            held = known.held_values_ccy.get(order.intent.symbol, 0.0)
-            closed = max(0.0, -held * order.intent.side.sign)
-            opened.append(max(0.0, value - closed))
-    return float(known.account.buying_power_ccy) - math.fsum(opened)
-
-
-def _facts_of_prices(intent: OrderIntent, known: OrderContext) -> dict[str, object]:
-    last, before = _number(known.last_price), _number(known.previous_price)
-    held, entry = _number(known.held_units), _number(known.entry_price)
-    loss = 0.0
-    if held != 0.0:
-        loss = math.copysign(1.0, held) * (entry - _number(known.mark)) / entry if entry else 1.0
-    price = intent.limit_price
-    tick = Decimal("0.01") if price is None or price >= 1 else Decimal("0.0001")
-    return {
-        "limit_price": known.last_price if price is None else price,
-        "last_price": known.last_price,
-        "last_price_age_s": known.last_price_age_s,
-        "price_jump_frac": abs(last / before - 1.0) if before else math.nan,
-        "price_remainder_ccy": Decimal(0) if price is None else price % tick,
-        "position_loss_frac": loss,
-        "day_volume_units": known.day_volume_units,
-        "correlated_exposure_frac": known.correlated_exposure_frac,
-    }
-
-
-def _facts_of_breakers(
-    state: BreakerState, limits: SessionLimits, at: datetime
-) -> dict[str, object]:
-    return {
-        "kill_switch": state.kill_reason is not None,
-        "trading_state": _STATES[state.trading_state],
-        "messages_used": count_messages(state, limits, at),
-        "drawdown_frac": state.drawdown_frac,
-        "loss_today_frac": state.loss_frac,
-        "start_equity_ccy": state.start_ccy,
-        "repeated_executions": state.is_repeating,
-        "rejects_in_a_row": state.rejects,
-        "overfills": state.overfills,
-        "window_value_ccy": sum_window_value(state, limits, at),
-    }
-
-
-def _remainder(intent: OrderIntent, asset: BrokerAsset | None) -> Decimal | None:
-    """Return by how much the units miss the venue's lot: one unit, or nine decimals."""
-    if asset is None:
-        return None
-    return intent.quantity_units % (_FRACTION if asset.fractionable else _LOT)
-
-
-def _number(value: object) -> float:
-    """Return a fact as a number; NaN where it is unknown."""
-    return math.nan if value is None else float(value)  # type: ignore[arg-type]
-
-
-def _scalars(numbers: Any) -> Any:
-    return [np.float64(number) for number in numbers]

@@ -34,8 +34,9 @@ from tradingbot.runtime.breaker import (
     record_rejection,
     set_trading_state,
 )
-from tradingbot.runtime.gate import OrderContext, SessionGate
+from tradingbot.runtime.gate import SessionGate
 from tradingbot.runtime.order_book import OrderBook, open_order
+from tradingbot.runtime.order_facts import OrderContext
 
 D = SessionDenial
 LIMITS = SessionLimits()

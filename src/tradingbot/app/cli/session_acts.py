@@ -91,10 +91,10 @@ def restrict_session(
     from tradingbot.domain.trading_state import TradingState
     from tradingbot.runtime.session.folder import Request
 
-    invocation = invocation_of(context)
-    folder = open_folder(invocation, name)
     tighter = [TradingState.REDUCING.value, TradingState.HALTED.value]
     require_known(state, tighter, "a restriction must be one of two states")
+    invocation = invocation_of(context)
+    folder = open_folder(invocation, name)
     request = Request("restrict", by, reason, state=state)
     _ask(invocation, folder, request, as_json=as_json)
 

@@ -85,7 +85,7 @@ def _begin(
     is_live = not settings.is_replay
     # A kill that waits is obeyed before the first bar: nothing is sent before it.
     session.resume(sends=not folder.is_killed, now=clock.now() if is_live else None)
-    session.hear(clock.now())  # the venue went on meanwhile
+    session.take_over(clock.now())  # the venue went on meanwhile
     if adopted_by is not None:
         adopt(session, adopted_by, clock.now())
     require_positions(session)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
 from typing import Protocol
@@ -147,6 +147,12 @@ class BrokerClock:
     is_open: bool
     next_open: datetime
     next_close: datetime
+
+
+def always_open(now: datetime) -> BrokerClock:
+    """Return the clock of a venue that never closes."""
+    later = now + timedelta(days=1)
+    return BrokerClock(now, is_open=True, next_open=later, next_close=later)
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from tradingbot.runtime.breaker import (
     set_trading_state,
 )
 from tradingbot.runtime.rearm import rearm_breaker, require_authorised
+from tradingbot.runtime.session.cancels import cancel_all
 from tradingbot.runtime.session.folder import Request
 from tradingbot.runtime.session.session import TradingSession
 
@@ -50,7 +51,7 @@ def apply_request(
         swap(session, request, at)
     else:
         with suppress(BrokerUnavailableError):  # what it did is read when the session goes on
-            session.hear(at)
+            session.take_over(at)
         session.save(ActAudited(at, "stop", request.by, request.reason))
         return False
     return True
@@ -72,7 +73,7 @@ def kill(session: TradingSession, request: Request, at: datetime) -> None:
     reason = desk.gate.breakers.kill_reason or said
     details = {"flatten": str(request.flatten).lower()}
     try:
-        n_cancelled, doubtful = desk.cancel_all(at, keeps_exits=request.flatten)
+        n_cancelled, doubtful = cancel_all(desk, at, keeps_exits=request.flatten)
         if session.account is not None:
             if request.flatten:
                 _repeat_exits(session, at)

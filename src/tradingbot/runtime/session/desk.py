@@ -13,32 +13,23 @@ from decimal import Decimal
 
 from tradingbot.domain.errors import BrokerUnavailableError
 from tradingbot.domain.events.event import Event
-from tradingbot.domain.events.session import AlertRaised
 from tradingbot.domain.events.trading import (
     FillBusted,
     FillChange,
     OrderCancelled,
-    OrderFilled,
-    OrderRejected,
 )
 from tradingbot.domain.order import Order, OrderStatus
 from tradingbot.domain.position import Fill
 from tradingbot.runtime.approval import Approval
-from tradingbot.runtime.breaker import (
-    record_execution,
-    record_overfill,
-    record_rejection,
-    start_day,
-)
-from tradingbot.runtime.brokers.protocol import Broker, BrokerOrder, SubmitOutcome
+from tradingbot.runtime.brokers.protocol import Broker, SubmitOutcome
 from tradingbot.runtime.gate import SessionGate
 from tradingbot.runtime.holdings import Holdings
 from tradingbot.runtime.journal.failures import JournalUnavailableError
 from tradingbot.runtime.journal.journal import SessionJournal
 from tradingbot.runtime.order_book import BookAlert
 from tradingbot.runtime.reconcile import reconcile
+from tradingbot.runtime.session.counting import count_events
 from tradingbot.runtime.session.desk_events import (
-    OVERFILLED,
     alert_of_drift,
     alert_of_order,
     answer_of,
@@ -142,20 +133,7 @@ class Desk:
 
     def count(self, events: Iterable[Event]) -> None:
         """Tell the breakers of what happened to our orders, as the journal holds it in order."""
-        gate, limits = self.gate, self.gate.session_limits
-        assert limits is not None
-        for event in events:
-            if isinstance(event, OrderFilled) and event.fill.client_order_id in gate.book.orders:
-                fill, order = event.fill, gate.book.orders[event.fill.client_order_id]
-                key, is_first = f"{fill.symbol} {fill.side.value}", order.fills[:1] == (fill,)
-                began = start_day(gate.breakers, self.day_of(fill.filled_at))
-                gate.breakers = record_execution(
-                    began, limits, key, fill.filled_at, is_first=is_first
-                )
-            elif isinstance(event, OrderRejected):
-                gate.breakers = record_rejection(gate.breakers)
-            elif isinstance(event, AlertRaised) and event.code == OVERFILLED:
-                gate.breakers = record_overfill(gate.breakers)
+        count_events(self.gate, self.day_of, events)
 
     def settle(self, at: datetime, since: datetime) -> tuple[Fill, ...]:
         """Take over what the venue did, and journal it.
@@ -277,40 +255,6 @@ class Desk:
                 for each in waiting
             )
         )
-
-    def cancel_all(self, at: datetime, *, keeps_exits: bool = False) -> tuple[int, list[str]]:
-        """Ask the venue to cancel every open order, ours or not.
-
-        Args:
-            at: Now.
-            keeps_exits: Leave orders of ours that only make a position smaller.
-
-        Returns:
-            How many it took, and ids of those of which that is not known.
-        """
-        found = self.broker.open_orders()
-        if keeps_exits and any(self._is_exit(each) for each in found):
-            n_cancelled, doubtful = self._cancel(each for each in found if not self._is_exit(each))
-        else:
-            left = {each.client_order_id for each in self.broker.cancel_all()}
-            doubtful = sorted(left)
-            n_cancelled = sum(each.client_order_id not in left for each in found)
-        self.withdraw_unsent(at)
-        return n_cancelled, doubtful
-
-    def _is_exit(self, found: BrokerOrder) -> bool:
-        """Tell whether an open order of ours only makes a position smaller."""
-        order = self.gate.book.orders.get(found.client_order_id)
-        return order is not None and order.intent.reduces(self.holdings.units(found.symbol))
-
-    def _cancel(self, orders: Iterable[BrokerOrder]) -> tuple[int, list[str]]:
-        """Cancel orders one by one; return how many it took, and ids of those in doubt."""
-        reports = {
-            each.client_order_id: self.broker.cancel(each.client_order_id) for each in orders
-        }
-        outcomes = [each.outcome for each in reports.values()]
-        doubtful = [key for key, each in reports.items() if each.outcome is SubmitOutcome.UNKNOWN]
-        return outcomes.count(SubmitOutcome.ACCEPTED), doubtful
 
     def _look_up(self, identity: str) -> bool:
         """Take over what the venue has of an order; tell whether it knows it."""

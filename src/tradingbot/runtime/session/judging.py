@@ -18,7 +18,7 @@ from tradingbot.market.portfolio.account import PortfolioAccount
 from tradingbot.risk.gate import OrderDenial
 from tradingbot.runtime.approval import Approval
 from tradingbot.runtime.brokers.protocol import BrokerAccount, BrokerAsset
-from tradingbot.runtime.gate import OrderContext
+from tradingbot.runtime.order_facts import OrderContext
 from tradingbot.runtime.session.account_record import SessionAccount
 from tradingbot.runtime.session.decision import Proposal
 from tradingbot.runtime.session.desk import Desk

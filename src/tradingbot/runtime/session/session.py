@@ -85,8 +85,7 @@ class TradingSession:
         self.rates = terms.costs.rates(dtype=torch.float64)
         self.decider = self.decider_of(model)
         self._shadow = None if shadow is None else self.decider_of(shadow)
-        self._venue = venue
-        self.symbols = model.symbols
+        self._venue, self.symbols = venue, model.symbols
         self.facts = MarketFacts(self.symbols)
         self._arriving = ArrivingBars(len(self.symbols))
         self.account: SessionAccount | None = None
@@ -166,18 +165,13 @@ class TradingSession:
         return self.desk.record(*events, *state)
 
     def take_over(self, now: datetime) -> None:
-        """Take over what the venue did since the last bar; accounts book it at the next one."""
-        assert self.bar is not None
-        self.unbooked += self.desk.settle(now, self.bar.closed_at)
-
-    def hear(self, now: datetime) -> None:
-        """Take over what the venue did since the last bar, also for a process that was killed.
+        """Take over what the venue did since the last bar; accounts book it at the next one.
 
         Raises:
             BrokerUnavailableError: If it cannot be asked.
         """
-        if self.account is not None:
-            self.take_over(now)
+        if self.account is not None and self.bar is not None:
+            self.unbooked += self.desk.settle(now, self.bar.closed_at)
 
     def judge_one(self, intent: OrderIntent, now: datetime) -> Approval | OrderDenial:
         """Put one order that no decision asked for before the gate."""
@@ -263,8 +257,7 @@ class TradingSession:
             self.desk.health.problem = str(e)
             self._hold(AlertRaised(now, AlertLevel.CRITICAL, NOT_FINITE, str(e)))
             return
-        day = self.hours.day_of(bar.closed_at)
-        told = self.desk.health.check(self.model, day, now)
+        told = self.desk.health.check(self.model, self.hours.day_of(bar.closed_at), now)
         before = self.action, self.changes
         self.action, self.changes = proposal.action.tolist(), (self.changes[1],) * 2
         state = self._state(self.action)  # of the breakers before this bar's orders

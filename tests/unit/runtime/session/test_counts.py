@@ -20,7 +20,8 @@ from tradingbot.risk.limits import WIDEST_SESSION_LIMITS
 from tradingbot.runtime.breaker import Breaker, list_tripped
 from tradingbot.runtime.brokers.paper.broker import PaperBroker
 from tradingbot.runtime.brokers.protocol import SubmitOutcome, SubmitReport, UpdateKind
-from tradingbot.runtime.gate import OrderContext, SessionGate
+from tradingbot.runtime.gate import SessionGate
+from tradingbot.runtime.order_facts import OrderContext
 from tradingbot.runtime.session.facts import MarketFacts
 
 
@@ -69,7 +70,7 @@ def test_orders_of_a_bar_count_once_in_gross_exposure(tmp_path: Path) -> None:
         gross, net = judged(self, intent, known, working)
         assert known.mark is not None
         assert known.held_values_ccy is not None
-        after = dict(known.held_values_ccy)
+        after = dict[str, float]()  # flat: only orders count
         orders = [each.intent for each in self.book.working()]
         marks = {each.client_order_id: self.prices[each.client_order_id] for each in orders}
         for order in (*orders, intent):

@@ -144,7 +144,7 @@ def test_P04_process_killed_between_fill_and_settlement_starts_again(tmp_path: P
     cut.close()
     again = open_session(folders[1], stop=FIRST + 6)
     again.session.resume()
-    again.session.hear(again.session.bar.closed_at)
+    again.session.take_over(again.session.bar.closed_at)
     require_positions(again.session)  # as every start does
     again.run().close()
 

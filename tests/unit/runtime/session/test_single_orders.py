@@ -10,7 +10,7 @@ from unittest import mock
 import pytest
 
 from fixtures import replayed_sessions
-from fixtures.replayed_sessions import FIRST, NAME, SYMBOLS, model, open_session
+from fixtures.replayed_sessions import FIRST, NAME, SYMBOLS, model, open_session, proof_of
 from tradingbot.domain.denial import SessionDenial
 from tradingbot.domain.errors import TradingError
 from tradingbot.domain.order_intent import OrderIntent, Side
@@ -43,7 +43,7 @@ def test_decision_on_a_bar_that_is_gone_is_a_difference(tmp_path: Path) -> None:
     last = max(each.decided_at for each in opened.journal.decisions(NAME))
     opened.close()
     again = open_session(tmp_path, stop=STOP - 2)  # its last decision was on the one before
-    proved = verify_day(again.session, last.date())
+    proved = verify_day(proof_of(again.session), last.date())
     again.close()
 
     assert proved.difference == f"{last}: decided on a bar that the data do not have"

@@ -183,8 +183,7 @@ class AlpacaBroker:
         return self._uncancelled()
 
     def _uncancelled(self) -> tuple[BrokerOrder, ...]:
-        pending = OrderStatus.PENDING_CANCEL
-        return tuple(order for order in self.open_orders() if order.status is not pending)
+        return tuple(o for o in self.open_orders() if o.status is not OrderStatus.PENDING_CANCEL)
 
     def find_order(self, client_order_id: str) -> BrokerOrder | None:
         """Look an order up; one that is open is followed from then on.

@@ -46,6 +46,7 @@ from tradingbot.runtime.brokers.protocol import (
     SubmitOutcome,
     SubmitReport,
     UpdateKind,
+    always_open,
 )
 
 
@@ -92,11 +93,11 @@ class PaperBroker:
             rule = "quantity_decimals must be given for a venue"
             raise TradingError(rule, was=None, where=str(path), remedy=f"Use {MAX_DECIMALS}")
         self.rules, self.options = rules, options or PaperOptions()
+        self._latency = timedelta(seconds=self.options.latency_s)
         self._rates = costs.rates(dtype=torch.float64)
         synchronous = "FULL" if self.options.survives_power_loss else "NORMAL"
-        cash = Decimal(str(self.options.cash_ccy))
-        self._store = PaperStore(path, cash, synchronous=synchronous)
-        self._clock = clock or _always_open
+        self._store = PaperStore(path, Decimal(str(self.options.cash_ccy)), synchronous=synchronous)
+        self._clock = clock or always_open
         self._assets: dict[str, BrokerAsset] = {}
         self._marks: dict[str, Decimal] = {}
         self._now: datetime | None = None
@@ -228,8 +229,8 @@ class PaperBroker:
 
     def find_orders(self, client_order_ids: Sequence[str]) -> dict[str, BrokerOrder]:
         """Look orders up."""
-        found = ((each, self.find_order(each)) for each in client_order_ids)
-        return {each: order for each, order in found if order is not None}
+        find = self._store.find_order
+        return {each: found for each in client_order_ids if (found := find(each)) is not None}
 
     def open_orders(self) -> tuple[BrokerOrder, ...]:
         """Return every order that may still fill."""
@@ -245,8 +246,7 @@ class PaperBroker:
 
     def account(self) -> BrokerAccount:
         """Return the money; a position without a price is valued at the price of its last fill."""
-        cash, marks = self._store.cash_ccy, dict(self._marks)
-        positions = self._store.positions()
+        cash, marks, positions = self._store.cash_ccy, {**self._marks}, self._store.positions()
         if missing := set(positions) - set(marks):
             for fill in self._store.fills(datetime.min.replace(tzinfo=self._require_time().tzinfo)):
                 if fill.symbol in missing:
@@ -273,10 +273,6 @@ class PaperBroker:
         """Return 0: the venue is a file of this machine."""
         return 0.0
 
-    @property
-    def _latency(self) -> timedelta:
-        return timedelta(seconds=self.options.latency_s)
-
     def _require_time(self) -> datetime:
         if self._now is None:
             rule = "the venue's time must be told first"
@@ -292,10 +288,9 @@ class PaperBroker:
         self._store.add_update(update, at + self._latency)
 
     def _execute(self, order: WorkingOrder, fill: FillBatch, lane: int, at: datetime) -> None:
-        units = exact_of(abs(fill.units[lane].item()))
         price, fee = exact_of(fill.price[lane].item()), exact_of(fill.fee[lane].item())
         # A speck that the simulator closes with the position is no more than was asked for.
-        units = min(units, order.units)
+        units = min(exact_of(abs(fill.units[lane].item())), order.units)
         if units > 0:
             for part_units, part_fee in split_fill(units, fee, self.options.parts):
                 booked = self._store.add_fill(order, part_units, price, part_fee, at)
@@ -303,8 +298,3 @@ class PaperBroker:
         if units < order.units and order.lapses:
             self._store.set_status(order.client_order_id, OrderStatus.EXPIRED)
             self._tell(UpdateKind.EXPIRED, order.client_order_id, at)
-
-
-def _always_open(now: datetime) -> BrokerClock:
-    later = now + timedelta(days=1)
-    return BrokerClock(now, is_open=True, next_open=later, next_close=later)
