@@ -28,7 +28,7 @@ from tradingbot.runtime.journal.failures import JournalUnavailableError
 from tradingbot.runtime.journal.journal import SessionJournal
 from tradingbot.runtime.order_book import BookAlert
 from tradingbot.runtime.reconcile import reconcile
-from tradingbot.runtime.session.counting import count_events
+from tradingbot.runtime.session.breaker_events import count_events
 from tradingbot.runtime.session.desk_events import (
     alert_of_drift,
     alert_of_order,
