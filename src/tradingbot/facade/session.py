@@ -63,7 +63,7 @@ def read_session(folder: SessionFolder, workspace: Path) -> Backtest:
     from tradingbot.runtime.journal.reading import JournalReader
 
     settings = folder.settings()
-    with JournalReader.at(folder.journal) as journal:
+    with JournalReader.at(folder.journal_address) as journal:
         states = [
             each
             for each in journal.events(folder.name, SessionStateSaved)

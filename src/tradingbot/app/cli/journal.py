@@ -52,33 +52,51 @@ def find_journal(
             several sessions and none is named.
     """
     from tradingbot.runtime.journal.address import read_address
+    from tradingbot.runtime.session.folder import SessionFolder
 
     sessions = invocation.workspace / _SESSIONS
     text = option or environment.get(JOURNAL_VARIABLE)
     if text is None:
-        return read_address(_only_journal(invocation.workspace))
+        return _only_journal(invocation.workspace)
     if _NAME.fullmatch(text) and (sessions / text).is_dir():
-        return read_address(sessions / text / _FILE)
+        return SessionFolder(sessions / text).journal_address
+    if option is None:
+        return read_address(text)
+    return require_no_password(text, f"put the address in {JOURNAL_VARIABLE}")
+
+
+def require_no_password(text: str, otherwise: str) -> JournalAddress:
+    """Read an address of a command line, which other users of the machine see.
+
+    Raises:
+        ConfigError: If it names no place, or a password stands in it.
+    """
+    from tradingbot.runtime.journal.address import read_address
+
     address = read_address(text)
-    if option is not None and address.secrets:
+    if address.secrets:
         raise ConfigError(
             "--journal must not hold a password: other users of this machine see it",
             was=str(address),
-            remedy=f"Set PGPASSWORD, use a password file, or put the address in {JOURNAL_VARIABLE}",
+            remedy=f"Set PGPASSWORD, use a password file, or {otherwise}",
         )
     return address
 
 
-def _only_journal(workspace: Path) -> Path:
+def _only_journal(workspace: Path) -> JournalAddress:
     """Return the workspace's own journal, else that of its only session."""
-    found = sorted((workspace / _SESSIONS).glob(f"*/{_FILE}"))
+    from tradingbot.runtime.journal.address import read_address
+    from tradingbot.runtime.session.folder import SessionFolder
+
+    paths = sorted(path for path in (workspace / _SESSIONS).glob("*") if path.is_dir())
+    found = [each for each in map(SessionFolder, paths) if each.has_journal]
     if (workspace / _FILE).exists() or not found:
-        return workspace / _FILE
+        return read_address(workspace / _FILE)
     if len(found) > 1:
-        names = ", ".join(path.parent.name for path in found)
+        names = ", ".join(each.name for each in found)
         rule = "--journal must name a session where there are several"
         raise ConfigError(rule, was="none", remedy=f"Name one of: {names}")
-    return found[0]
+    return found[0].journal_address
 
 
 @app.command("verify")

@@ -19,6 +19,7 @@ from tradingbot.app.cli.session_options import (
     judge_standing,
     read_limits,
     require_apt,
+    require_journal,
     require_names,
     require_others,
     require_source,
@@ -97,6 +98,14 @@ def start_session(  # noqa: PLR0913 - one option for each thing that a session i
         Option(metavar="NAME", help="Who says that positions found at the venue are not ours."),
     ] = None,
     accept: AcceptOption = None,
+    journal: Annotated[
+        str | None,
+        Option(
+            help="postgresql://USER@HOST/DATABASE, with the password in PGPASSWORD or a password "
+            "file; a file in the session's folder if left out.",
+            metavar="ADDRESS",
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Trade bars on paper, every decision, order and fill journaled.
@@ -136,6 +145,7 @@ def start_session(  # noqa: PLR0913 - one option for each thing that a session i
         BarStore(workspace).open(dataset)
     bundles = [find_bundle(invocation, each) for each in (model, shadow) if each is not None]
     standing = judge_standing(invocation, bundles[0], broker, accept)
+    address = require_journal(journal, name)
     # Torch takes seconds to import: what can be refused without it is refused by now.
     from tradingbot.app.paper.planning import SessionRequest, plan_session
     from tradingbot.app.paper.running import trade_session
@@ -158,6 +168,7 @@ def start_session(  # noqa: PLR0913 - one option for each thing that a session i
             broker,
             bars,
             ask_cash() if broker == "alpaca" else None,
+            address,
             standing.words,
         ),
         workspace,

@@ -154,8 +154,8 @@ def swap_model(
     bundle = find_bundle(invocation, model)
     standing = judge_standing(invocation, bundle, folder.broker(), accept)
     reference = ModelReference(str(bundle), standing.sha256)
-    told = {"verdict": standing.verdict, "standing": standing.words}
-    request = Request("swap", by, reason, model=reference, **told)
+    told = (standing.verdict, standing.words)
+    request = Request("swap", by, reason, False, None, reference, *told)
     _ask(invocation, folder, request, as_json=as_json)
 
 

@@ -59,11 +59,11 @@ def remove_session(
 
 def _require_nothing_held(folder: Any) -> None:
     """Refuse to forget what a venue still has: its owner would be unknown."""
-    if folder.broker() == "paper" or not folder.journal.is_file():
+    if folder.broker() == "paper" or not folder.has_journal:
         return
     from tradingbot.runtime.journal.reading import JournalReader
 
-    with JournalReader.at(folder.journal) as journal:
+    with JournalReader.at(folder.journal_address) as journal:
         state = journal.state(folder.name)
         open_orders = [each for each in journal.orders(folder.name) if each.status.is_at_venue]
     held = {} if state is None else {key: each for key, each in state.positions.items() if each}
@@ -82,11 +82,11 @@ def _outline(folder: Any) -> dict[str, Any]:
     told: dict[str, Any] = {"session": folder.name, "is_running": folder.is_running}
     try:
         told |= {"broker": folder.broker(), "bars": folder.bars_source()}
-        if not folder.journal.is_file():
+        if not folder.has_journal:
             return {**told, "at": None, "trading_state": None, "equity_ccy": None}
         from tradingbot.runtime.journal.reading import JournalReader
 
-        with JournalReader.at(folder.journal) as journal:
+        with JournalReader.at(folder.journal_address) as journal:
             state = journal.state(folder.name)
     except UserError as e:
         return {**told, "broker": "", "bars": "", "at": None, "trading_state": f"{e}"}

@@ -55,6 +55,32 @@ def judge_standing(
     return standing
 
 
+def require_journal(text: str | None, name: str) -> str | None:
+    """Make a journal ready in a database; return its address, without a password.
+
+    Raises:
+        ConfigError: If it is none, or holds a session of that name.
+        JournalUnavailableError: If it cannot be reached.
+    """
+    if text is None:
+        return None
+    from tradingbot.app.cli.journal import require_no_password
+    from tradingbot.runtime.journal.database import create_schema
+    from tradingbot.runtime.journal.journal import TIMEOUT_S
+    from tradingbot.runtime.journal.reading import JournalReader
+
+    address = require_no_password(text, "leave it to the server's rules")
+    if address.path is not None:
+        rule = "--journal of a session must be postgresql://USER@HOST/DATABASE"
+        raise ConfigError(rule, was=text, remedy="Leave it out for a file in the session's folder")
+    create_schema(address, timeout_s=TIMEOUT_S)
+    with JournalReader(address) as journal:
+        if name in journal.sessions():
+            rule = "a session's name must be new in its journal"
+            raise ConfigError(rule, was=name, where=str(address), remedy="Choose another --name")
+    return text
+
+
 def require_source(broker: str, bars: str) -> str:
     """Refuse a venue or a source of bars that is none, and keys that are not a paper account's.
 

@@ -73,7 +73,7 @@ def compare_with_backtest(folder: SessionFolder, workspace: Path) -> SessionComp
         for symbol, units in zip(subject.data.world.symbols, row, strict=True)
         if units
     }
-    with JournalReader.at(folder.journal) as journal:
+    with JournalReader.at(folder.journal_address) as journal:
         state, orders = journal.state(folder.name), journal.orders(folder.name)
     if state is None or state.at != closed_at[-1]:
         rule = "a session must have ended to be compared"

@@ -67,6 +67,8 @@ class SessionRequest:
     """`replay`, `alpaca` or `folder:PATH`."""
     cash_ccy: Decimal | None = None
     """Of the whole account; what the model's run had for each symbol by default."""
+    journal: str | None = None
+    """Address of a database without a password; None: a file of the session's folder."""
     standing: str = ""
     """Version, state and accepted verdict of the model, as the journal will have it."""
 
@@ -130,6 +132,7 @@ def plan_session(
         speed=request.speed,
         shadow=None if request.shadow is None else str(request.shadow),
         shadow_sha256=None if shadow is None else shadow.sha256,
+        journal=request.journal,
         verdict=manifest.verdict.status,
         standing=request.standing,
     )

@@ -63,7 +63,7 @@ def open_session(
         hours = hours_of(settings, inputs, clock)
         venue_terms = (settings, hours, model.symbols, environment)
         broker, venue = _open_venue(held, folder, *venue_terms)
-        journal = SessionJournal.open(folder.journal, create=True)
+        journal = SessionJournal.open(folder.journal_address, create=True, buffer=folder.buffer)
         held.callback(journal.close)
         shadow = None
         if settings.shadow is not None:
@@ -106,7 +106,7 @@ def read_session(
     stopped = Clock(now=lambda: datetime.min.replace(tzinfo=UTC))
     source = open_feed(folder, inputs, hours, stopped, os.environ)
     terms = SessionTerms(settings.rules, settings.costs, settings.first_bar)
-    with JournalReader.at(folder.journal) as journal:
+    with JournalReader.at(folder.journal_address) as journal:
         yield JournaledSession(folder.name, journal, source, model, terms, open_reference)
 
 

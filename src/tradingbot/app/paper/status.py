@@ -16,7 +16,7 @@ from tradingbot.runtime.session.folder import SessionFolder
 
 def status_of(folder: SessionFolder) -> dict[str, Any]:
     """Return state, money, positions, orders, denials, breakers and alerts of a session."""
-    with JournalReader.at(folder.journal) as journal:
+    with JournalReader.at(folder.journal_address) as journal:
         state, orders = journal.state(folder.name), journal.orders(folder.name)
         breakers = recall_breakers(journal, folder.name, state)
         fills = journal.fills(folder.name)
@@ -52,9 +52,9 @@ def has_ended(folder: SessionFolder) -> bool:
     settings = folder.settings()
     if not settings.is_replay or settings.stop_bar is None or folder.waiting():
         return False
-    if not folder.journal.is_file():
+    if not folder.has_journal:
         return False
-    with JournalReader.at(folder.journal) as journal:
+    with JournalReader.at(folder.journal_address) as journal:
         state = journal.state(folder.name)
         started = journal.events(folder.name, SessionStarted)
     if state is None or int(state.account["bar"]) + 1 < settings.stop_bar:

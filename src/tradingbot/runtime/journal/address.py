@@ -49,11 +49,11 @@ class JournalAddress:
         return shown.render_as_string()
 
 
-def read_address(text: str | Path) -> JournalAddress:
+def read_address(text: str | Path | JournalAddress) -> JournalAddress:
     """Read an address as it is written on a command line or in a configuration.
 
     Args:
-        text: A path, `sqlite:///PATH`, or `postgresql://USER@HOST/DATABASE`.
+        text: A path, `sqlite:///PATH`, or `postgresql://USER@HOST/DATABASE`; an address is itself.
 
     Raises:
         ConfigError: If it names no database that a journal can be in; a password is not repeated.
@@ -62,6 +62,8 @@ def read_address(text: str | Path) -> JournalAddress:
         >>> str(read_address("postgresql://me:pa55@db.example/journal"))
         'postgresql://db.example/journal'
     """
+    if isinstance(text, JournalAddress):
+        return text
     written = str(text)
     if "://" not in written:
         return JournalAddress(URL.create("sqlite", database=_require_path(written)))

@@ -70,7 +70,7 @@ class SessionJournal(JournalReader):
     @classmethod
     def open(
         cls,
-        address: str | Path,
+        address: str | Path | JournalAddress,
         *,
         create: bool = False,
         buffer: Path | None = None,

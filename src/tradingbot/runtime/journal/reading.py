@@ -79,7 +79,9 @@ class JournalReader:
             require_schema(connection)
 
     @classmethod
-    def at(cls, address: str | Path, *, timeout_s: float = _READ_TIMEOUT_S) -> JournalReader:
+    def at(
+        cls, address: str | Path | JournalAddress, *, timeout_s: float = _READ_TIMEOUT_S
+    ) -> JournalReader:
         """Open a journal to read it."""
         return cls(read_address(address), timeout_s=timeout_s)
 

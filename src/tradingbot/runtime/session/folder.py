@@ -23,6 +23,7 @@ from tradingbot.runs.lock import hold_lock, is_locked
 from tradingbot.runtime.session.model import ModelReference
 
 if TYPE_CHECKING:
+    from tradingbot.runtime.journal.address import JournalAddress
     from tradingbot.runtime.session.settings import SessionSettings  # torch: not to find a session
 
 SETTINGS_FILE = "session.json"
@@ -101,8 +102,30 @@ class SessionFolder:
 
     @property
     def journal(self) -> Path:
-        """Of the journal."""
+        """File of the journal, where it is in its folder; see `journal_address`."""
         return self.path / "journal.sqlite"
+
+    @property
+    def journal_address(self) -> JournalAddress:
+        """Where its journal is: what it was started with, else the file of its folder."""
+        from tradingbot.runtime.journal.address import read_address
+
+        try:
+            given = self._plain().get("journal")
+        except StorageError:
+            given = None  # who trades it is refused; who reads it has what can be read
+        return read_address(self.journal if given is None else str(given))
+
+    @property
+    def has_journal(self) -> bool:
+        """Whether there is a journal to read; of a database that is told by asking it."""
+        path = self.journal_address.path
+        return path is None or path.is_file()
+
+    @property
+    def buffer(self) -> Path:
+        """Events that the journal's database did not confirm yet."""
+        return self.path / "journal.sqlite.buffer"
 
     @property
     def venue(self) -> Path:

@@ -49,6 +49,9 @@ class SessionSettings:
     shadow: str | None = None
     """Path of the bundle that decides beside the model."""
     shadow_sha256: str | None = None
+    journal: str | None = None
+    """Address of the database that its journal is in, without a password; None: a file of its
+    folder."""
     verdict: str | None = None
     """Of the gates on the model."""
     standing: str = ""

@@ -80,7 +80,7 @@ class WatchedSession:
         """Return what is known of it now; of one that was stopped only what waits on disk."""
         is_running = self.folder.is_running
         samples = [self._journal_full()]
-        if not self.folder.journal.is_file():
+        if not self.folder.has_journal:
             return samples
         self._read()
         known, is_live = self._known, self._settings["bars"] != _REPLAY
@@ -113,7 +113,7 @@ class WatchedSession:
     def _read(self) -> None:
         """Take in what the journal holds beyond what was read."""
         if self._reader is None:
-            self._reader = JournalReader.at(self.folder.journal)
+            self._reader = JournalReader.at(self.folder.journal_address)
         reader, name = self._reader, self.folder.name
         head = reader.head().seq
         if head == self._seq:
@@ -168,7 +168,7 @@ class WatchedSession:
         return hours.next_close(after)
 
     def _journal_full(self) -> MetricSample:
-        path = self.folder.journal.with_name(f"{self.folder.journal.name}.buffer")
+        path = self.folder.buffer
         stamp = (0, 0)
         if path.is_file():
             found = path.stat()

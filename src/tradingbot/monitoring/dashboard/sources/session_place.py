@@ -85,8 +85,7 @@ def find_sessions(workspace: Path, journal: str | None) -> list[SessionPlace]:
     """
     folders = {each.name: each for each in list_sessions(workspace)}
     found = {
-        name: SessionPlace(name, read_address(folder.journal), folder)
-        for name, folder in folders.items()
+        name: SessionPlace(name, folder.journal_address, folder) for name, folder in folders.items()
     }
     if journal is not None:
         address = read_address(journal)
