@@ -30,7 +30,7 @@ from tradingbot.runtime.session.session import TradingSession
 from tradingbot.runtime.session.settings import SessionSettings
 from tradingbot.runtime.session.terms import SessionTerms
 from tradingbot.runtime.session.venue import OwnVenue, PaperVenue, rewind_venue
-from tradingbot.runtime.session.verification import JournaledSession
+from tradingbot.runtime.session.verification import ProvableSession
 from tradingbot.serving.served_model import ServedModel
 
 
@@ -92,7 +92,7 @@ def read_session(
     workspace: Path,
     *,
     clock: Clock = Clock(),  # noqa: B008 - frozen
-) -> Iterator[JournaledSession]:
+) -> Iterator[ProvableSession]:
     """Open a session to prove it, also while it trades: no lock, no venue, nothing is written.
 
     Raises:
@@ -107,7 +107,7 @@ def read_session(
     source = open_feed(folder, inputs, hours, stopped, os.environ)
     terms = SessionTerms(settings.rules, settings.costs, settings.first_bar)
     with JournalReader.at(folder.journal_address) as journal:
-        yield JournaledSession(folder.name, journal, source, model, terms, open_reference)
+        yield ProvableSession(folder.name, journal, source, model, terms, open_reference)
 
 
 def _open_inputs(settings: SessionSettings, workspace: Path) -> tuple[ServedModel, MarketInputs]:

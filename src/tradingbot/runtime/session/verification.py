@@ -26,7 +26,7 @@ _Day = dict[datetime, dict[str, DecisionMade]]
 
 
 @dataclass(frozen=True)
-class JournaledSession:
+class ProvableSession:
     """What is needed to decide again what a session decided: nothing is written or sent."""
 
     name: str
@@ -50,7 +50,7 @@ class VerifiedDay(NamedTuple):
     """The first one: symbol, time, field, both values; None where there is none."""
 
 
-def verify_day(session: JournaledSession, day: date) -> VerifiedDay:
+def verify_day(session: ProvableSession, day: date) -> VerifiedDay:
     """Decide a day again.
 
     Args:
@@ -92,7 +92,7 @@ def verify_day(session: JournaledSession, day: date) -> VerifiedDay:
     return VerifiedDay(n_decisions, n_orders, difference)
 
 
-def _decisions_of(session: JournaledSession, day: date) -> _Day:
+def _decisions_of(session: ProvableSession, day: date) -> _Day:
     """Return decisions of a day by time and symbol."""
     made: _Day = {}
     for event in session.journal.decisions(session.name, day):
@@ -104,7 +104,7 @@ def _decisions_of(session: JournaledSession, day: date) -> _Day:
     return made
 
 
-def _deciders(session: JournaledSession, models: set[str]) -> dict[str, SessionDecider]:
+def _deciders(session: ProvableSession, models: set[str]) -> dict[str, SessionDecider]:
     """Open the models that decided, by their hash."""
     bundles = {
         each.model: each.details["bundle"]

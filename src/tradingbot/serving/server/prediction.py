@@ -28,7 +28,7 @@ from tradingbot.serving.server.bar_stream import (
     name_undefined,
     padded,
 )
-from tradingbot.serving.server.problems import Problem, invalid
+from tradingbot.serving.server.problems import invalid
 from tradingbot.serving.server.schemas import (
     FeaturesRequest,
     FeatureWindow,
@@ -257,23 +257,6 @@ def hold_all(serving: ServingModel, symbols: Sequence[str], reason: str) -> Pred
         for each in symbols
     ]
     return PredictionAnswer(model=serving.identity, closed_at=None, is_warm=False, signals=held)
-
-
-def require_pin(serving: ServingModel, wanted: str | None) -> None:
-    """Refuse to answer by another model than the client asked for.
-
-    Raises:
-        Problem: 409, with the hash of what serves.
-    """
-    if wanted is not None and wanted != serving.model.sha256:
-        headers = identity_headers(serving)
-        message = f"another model serves: {serving.version}, sha256 {serving.model.sha256}"
-        raise Problem(409, "other_model", message, field="model_sha256", headers=headers)
-
-
-def identity_headers(serving: ServingModel) -> dict[str, str]:
-    """Return what every answer says of the model in its headers."""
-    return {"x-model-sha256": serving.model.sha256, "x-model-version": serving.version}
 
 
 def _require_columns(request: FeaturesRequest, model: ServedModel) -> None:

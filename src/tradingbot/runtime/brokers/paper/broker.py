@@ -36,7 +36,8 @@ from tradingbot.runtime.brokers.paper.execution import (
     split_fill,
     take_turns,
 )
-from tradingbot.runtime.brokers.paper.store import PaperStore, WorkingOrder
+from tradingbot.runtime.brokers.paper.rows import WorkingOrder
+from tradingbot.runtime.brokers.paper.store import PaperStore
 from tradingbot.runtime.brokers.protocol import (
     BrokerAccount,
     BrokerAsset,
@@ -123,9 +124,8 @@ class PaperBroker:
         Returns:
             How many orders were taken back.
         """
-        moment = since or datetime.min.replace(tzinfo=UTC)
         with self._store.transaction():
-            for fill in self._store.fills(moment):
+            for fill in self._store.fills(since or datetime.min.replace(tzinfo=UTC)):
                 if fill.fill_id not in fills:
                     self._store.undo_fill(fill)
             unknown = [each for each in self._store.order_ids() if each not in orders]

@@ -8,7 +8,7 @@ import torch
 
 from tradingbot.domain.order_intent import Side
 from tradingbot.market.ledger import FillBatch
-from tradingbot.runtime.brokers.paper.store import WorkingOrder
+from tradingbot.runtime.brokers.paper.rows import WorkingOrder
 
 _STEP = Decimal("1e-9")
 

@@ -9,16 +9,22 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import NamedTuple
 
 from tradingbot.domain.errors import StorageError
 from tradingbot.domain.exact_number import plain_text
 from tradingbot.domain.order import OrderStatus
 from tradingbot.domain.order_intent import OrderIntent, Side
 from tradingbot.domain.position import Fill
+from tradingbot.runtime.brokers.paper.rows import (
+    WorkingOrder,
+    moment_of,
+    read_fill,
+    read_order,
+    text_of,
+)
 from tradingbot.runtime.brokers.paper.tables import (
     FILL_BY_ID,
     FILLS_OF_ORDER,
@@ -34,19 +40,6 @@ from tradingbot.runtime.brokers.paper.tables import (
 from tradingbot.runtime.brokers.protocol import BrokerOrder, BrokerUpdate, UpdateKind
 
 _WORKING = (OrderStatus.ACCEPTED, OrderStatus.PARTIALLY_FILLED)
-
-
-class WorkingOrder(NamedTuple):
-    """An order that may still fill."""
-
-    client_order_id: str
-    symbol: str
-    side: Side
-    units: Decimal
-    """That are left, above 0."""
-    limit_price: Decimal | None
-    lapses: bool
-    """Whether what a bar leaves of it expires."""
 
 
 class PaperStore:
@@ -121,8 +114,8 @@ class PaperStore:
                 limit,
                 intent.time_in_force.value,
                 OrderStatus.ACCEPTED.value,
-                _text(at),
-                _text(eligible_at),
+                text_of(at),
+                text_of(eligible_at),
                 intent.content_key,
             ),
         )
@@ -147,7 +140,7 @@ class PaperStore:
         rows = self._database.execute(
             "SELECT client_order_id, symbol, side, units, filled, limit_price, time_in_force "
             "FROM orders WHERE status IN (?, ?) AND eligible_at <= ? ORDER BY number",
-            (*_WORKING, _text(at)),
+            (*_WORKING, text_of(at)),
         )
         return [
             WorkingOrder(
@@ -193,7 +186,7 @@ class PaperStore:
                 fill.side.value,
                 plain_text(units),
                 plain_text(price),
-                _text(at),
+                text_of(at),
                 plain_text(fee),
             ),
         )
@@ -240,7 +233,7 @@ class PaperStore:
 
     def fills(self, since: datetime) -> tuple[Fill, ...]:
         """Return executions at or after a moment, in order of time."""
-        return tuple(self._fills(FILLS_SINCE, (_text(since),)))
+        return tuple(self._fills(FILLS_SINCE, (text_of(since),)))
 
     def add_update(self, update: BrokerUpdate, deliver_at: datetime) -> None:
         """Keep a message until it is delivered."""
@@ -251,8 +244,8 @@ class PaperStore:
             (
                 update.kind.value,
                 update.client_order_id,
-                _text(update.at),
-                _text(deliver_at),
+                text_of(update.at),
+                text_of(deliver_at),
                 fill_id,
                 update.reason,
                 None if update.filled_units is None else plain_text(update.filled_units),
@@ -264,7 +257,7 @@ class PaperStore:
         rows = self._database.execute(
             "SELECT number, kind, client_order_id, at, fill_id, reason, filled FROM updates "
             "WHERE delivered = 0 AND deliver_at <= ? ORDER BY number",
-            (_text(until),),
+            (text_of(until),),
         ).fetchall()
         if not rows:
             return ()
@@ -275,7 +268,7 @@ class PaperStore:
         for _, kind, order_id, when, fill_id, reason, filled in rows:
             fill = None if fill_id is None else next(self._fills(FILL_BY_ID, (fill_id,)))
             units = None if filled is None else Decimal(filled)
-            venue_id, at = f"paper-{order_id}", _moment(when)
+            venue_id, at = f"paper-{order_id}", moment_of(when)
             kind = UpdateKind(kind)
             made.append(BrokerUpdate(kind, order_id, at, venue_id, fill, reason, units))
         return tuple(made)
@@ -295,40 +288,7 @@ class PaperStore:
         return str(row[0])
 
     def _orders(self, query: str, values: tuple[object, ...]) -> Iterator[BrokerOrder]:
-        rows = self._database.execute(query, values).fetchall()
-        for order_id, symbol, side, units, filled, spent, status, at in rows:
-            average = Decimal(spent) / Decimal(filled) if Decimal(filled) else None
-            yield BrokerOrder(
-                order_id,
-                f"paper-{order_id}",
-                symbol,
-                Side(side),
-                Decimal(units),
-                Decimal(filled),
-                average,
-                OrderStatus(status),
-                _moment(at),
-            )
+        return map(read_order, self._database.execute(query, values).fetchall())
 
     def _fills(self, query: str, values: tuple[object, ...]) -> Iterator[Fill]:
-        rows = self._database.execute(query, values).fetchall()
-        for fill_id, order_id, symbol, side, units, price, at, fee in rows:
-            yield Fill(
-                fill_id,
-                order_id,
-                symbol,
-                Side(side),
-                Decimal(units),
-                Decimal(price),
-                _moment(at),
-                fee_ccy=Decimal(fee),
-            )
-
-
-def _text(moment: datetime) -> str:
-    """Write a moment so that texts sort as moments do."""
-    return moment.astimezone(UTC).isoformat(timespec="microseconds")
-
-
-def _moment(text: str) -> datetime:
-    return datetime.fromisoformat(text)
+        return map(read_fill, self._database.execute(query, values).fetchall())

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from tradingbot.serving.server.identity import identity_headers
 from tradingbot.serving.server.parts import ServerParts
-from tradingbot.serving.server.prediction import ServingModel, hold_all, identity_headers
+from tradingbot.serving.server.prediction import ServingModel, hold_all
 from tradingbot.serving.server.problems import Problem, invalid
 
 _FUTURE_S = 60.0

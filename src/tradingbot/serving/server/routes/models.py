@@ -10,9 +10,9 @@ from tradingbot.domain.errors import UserError
 from tradingbot.serving.access.audit import AuditKind
 from tradingbot.serving.server.authentication import Caller
 from tradingbot.serving.server.body import decode, read_body
+from tradingbot.serving.server.identity import identity_headers
 from tradingbot.serving.server.model_slot import ServingSnapshot
 from tradingbot.serving.server.parts import Administrator, Parts, Reader, ServerParts
-from tradingbot.serving.server.prediction import identity_headers
 from tradingbot.serving.server.problems import Problem
 from tradingbot.serving.server.routes.documents import ASKED, WITH_BODY, body_of, errors
 from tradingbot.serving.server.schemas import ServedModelAnswer, SwapRequest

@@ -15,6 +15,7 @@ from tradingbot.domain.errors import TradingError, suggest
 from tradingbot.serving.server.bar_stream import PushedBar
 from tradingbot.serving.server.body import decode, read_body
 from tradingbot.serving.server.explanation import MAX_EXPLAINED, explain
+from tradingbot.serving.server.identity import identity_headers, require_pin
 from tradingbot.serving.server.model_slot import ServingSnapshot
 from tradingbot.serving.server.parts import Parts, Predictor, ServerParts
 from tradingbot.serving.server.portfolios import refuse_accounts, refuse_portfolio
@@ -23,11 +24,9 @@ from tradingbot.serving.server.prediction import (
     ServingModel,
     answer_windows,
     hold_all,
-    identity_headers,
     read_history,
     read_signals,
     read_windows,
-    require_pin,
     signal_answers,
 )
 from tradingbot.serving.server.problems import Problem, invalid
