@@ -113,6 +113,26 @@ def test_orders_of_a_bar_count_in_the_exposure_of_symbols_that_move_together(
         assert abs(found - true) < 1e-9
 
 
+def test_what_is_held_is_judged_with_every_order(tmp_path: Path) -> None:
+    opened = open_session(tmp_path).run(until=FIRST + 3)
+    judge, seen = SessionGate.judge, list[dict[str, float]]()
+
+    def measure(self: SessionGate, intent: OrderIntent, known: OrderContext) -> Any:
+        assert known.held_values_ccy is not None
+        seen.append(dict(known.held_values_ccy))
+        return judge(self, intent, known)
+
+    with mock.patch.object(SessionGate, "judge", measure):
+        opened.run(until=FIRST + 4)
+    account, symbols = opened.session.account, opened.session.symbols
+    worth = (account.units * account.mark).tolist()
+    opened.close()
+
+    held = {symbol: value for symbol, value in zip(symbols, worth, strict=True) if value}
+    assert held
+    assert seen == [held] * len(seen) != []
+
+
 def test_B06_refusals_at_once_count_until_a_fill(tmp_path: Path) -> None:
     opened = open_session(tmp_path).run(until=FIRST + 2)
     assert opened.session.desk.gate.breakers.rejects == 0
