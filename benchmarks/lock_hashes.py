@@ -32,6 +32,10 @@ _HEADER = """\
 _BY_INSTALLERS = re.compile(r"(^|/)(RECORD|INSTALLER|REQUESTED|direct_url\.json)$|\.pyc$|^\.\./")
 """Files that a wheel did not bring: records of installers, compiled code, scripts."""
 
+_COMPILED_HERE = frozenset({"peewee"})
+"""Packages without a wheel at the index: compiled where they are installed, by its compiler."""
+_BY_COMPILERS = re.compile(r"\.so$|/WHEEL$")
+
 
 @dataclass(frozen=True)
 class LockCheck:
@@ -68,11 +72,17 @@ def build_of(distribution: metadata.Distribution) -> str:
 
 
 def record_sha256(distribution: metadata.Distribution) -> str:
-    """Return the hash of paths and hashes of all files that the wheel brought."""
+    """Return the hash of paths and hashes of all files that the wheel brought.
+
+    Where there is no wheel, of all but what was compiled.
+    """
+    is_compiled = normalise(str(distribution.metadata["Name"])) in _COMPILED_HERE
     lines = sorted(
         f"{file.as_posix()} {file.hash.mode}={file.hash.value}"
         for file in distribution.files or ()
-        if file.hash is not None and not _BY_INSTALLERS.search(file.as_posix())
+        if file.hash is not None
+        and not _BY_INSTALLERS.search(file.as_posix())
+        and not (is_compiled and _BY_COMPILERS.search(file.as_posix()))
     )
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 

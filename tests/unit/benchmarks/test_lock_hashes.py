@@ -18,13 +18,19 @@ import lock_hashes  # noqa: E402 - a script beside the package, found by the lin
 
 
 def install(
-    folder: Path, content: bytes = b"x = 1\n", *, version: str = "1.0", installer: str = "pip"
+    folder: Path,
+    content: bytes = b"x = 1\n",
+    *,
+    version: str = "1.0",
+    installer: str = "pip",
+    compiled: bytes = b"",
 ) -> metadata.Distribution:
     """Lay a package out as installers do."""
     about = folder / f"thing-{version}.dist-info"
     about.mkdir(parents=True)
     files = {
         "thing/__init__.py": content,
+        "thing/fast.so": compiled,
         f"{about.name}/METADATA": f"Name: Thing\nVersion: {version}\n".encode(),
         f"{about.name}/WHEEL": b"Wheel-Version: 1.0\nTag: py3-none-any\n",
         f"{about.name}/INSTALLER": installer.encode(),
@@ -62,6 +68,23 @@ def test_same_version_with_other_content_is_found(tmp_path: Path, lock: dict[str
     checked = lock_hashes.check_lock({"thing": other}, **lock)
 
     assert checked.findings == ("thing==1.0: another content than was locked (py3-none-any)",)
+
+
+def test_what_is_compiled_where_it_is_installed_is_compared_by_its_sources(
+    tmp_path: Path, lock: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = {}
+    for name, compiled, content in (
+        ("first_built", b"1", b"x = 1\n"),
+        ("again", b"2", b"x = 1\n"),
+        ("other", b"1", b"x = 2\n"),
+    ):
+        made[name] = install(tmp_path / name, content, compiled=compiled)
+    monkeypatch.setattr(lock_hashes, "_COMPILED_HERE", {"thing"})
+
+    first, again, other = map(lock_hashes.record_sha256, made.values())
+
+    assert first == again != other
 
 
 def test_other_version_is_found(tmp_path: Path, lock: dict[str, Path]) -> None:

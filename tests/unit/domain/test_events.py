@@ -32,6 +32,7 @@ EXAMPLES: tuple[Event, ...] = (
     training.Warned(3, "critical ALL_HOLD: agent QQQ does nothing.", ("QQQ",)),
     training.Intervened(3, "roll_back", "Back at update 1."),
     training.AgentsStopped(3, ("QQQ",)),
+    training.SleevesCompared(3, ("SPY", "QQQ"), {"frozen": [0.1, 0.2], "kept": [1.0, 0.0]}),
     training.Saved(3, ("last", "healthy")),
     training.Ended(9, 1_000, "budget", 0.3, 1),
     trading.OrderDenied(LIMIT, "MAX_POSITION: limit=15000 observed=17250"),

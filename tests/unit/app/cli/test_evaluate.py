@@ -254,7 +254,8 @@ def test_mistake_is_one_line(
 def test_window_longer_than_the_data_is_refused_where_it_is_asked_for(
     evaluated: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    options = [*tiny_evaluation_arguments("walk_forward"), "--set", "walk_forward.window_days=900"]
+    told = tiny_evaluation_arguments("walk_forward")
+    options = ["walk_forward.window_days=900" if "window_days" in each else each for each in told]
 
     said = complain(
         capsys, evaluated, "tiny", *options, "--analyses", "walk_forward", "--jobs", "1"
