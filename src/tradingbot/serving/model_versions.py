@@ -51,6 +51,11 @@ class ModelVersion:
         return tuple(event.accepted for event in self.events if event.accepted)
 
     @property
+    def passed(self) -> bool:
+        """Whether the gates let it be promoted without more."""
+        return self.verdict in _PASSED
+
+    @property
     def was_on_paper(self) -> bool:
         """Whether it traded once."""
         return any(event.to == "paper" for event in self.events)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -95,7 +96,7 @@ def show_demo(
     if as_json:
         console.print_json(_as_record(result, str(page)))
     else:
-        _print_summary(result, str(page))
+        _print_summary(result, str(page), workspace)
     raise typer.Exit(0 if result.certificate and result.quality.ready else 1)
 
 
@@ -123,7 +124,7 @@ def with_market(settings: PipelineConfig, name: str) -> PipelineConfig:
     return settings.model_copy(update={"market": own.model_copy(update=changed)})
 
 
-def _print_summary(result: DemoResult, page: str) -> None:
+def _print_summary(result: DemoResult, page: str, workspace: Path) -> None:
     manifest, proof = result.dataset.manifest, result.proof
     planted = result.oracles[0]
     net = planted.simulated.net_bps_per_bar
@@ -157,6 +158,10 @@ def _print_summary(result: DemoResult, page: str) -> None:
         memo = result.evaluation.memo
         console.print_text(f"{memo.verdict}: {memo.headline}")
         console.print_text(f"Report: {result.evaluation.page}")
+    if (week := result.trading) is not None:
+        place = f"tradingbot --workspace {workspace} paper"
+        console.print_note(f"Its week on paper: {place} status {week.session}")
+        console.print_note(f"Trade it yourself: {place} start {week.model} --name first")
 
 
 def _training_words(training: TrainingDemo) -> str:

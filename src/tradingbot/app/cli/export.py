@@ -39,10 +39,14 @@ def export(
     Example: [bold]tradingbot export us143-first --out first.zip --json[/bold]
     """
     from tradingbot.app.model_export import export_model, require_exportable
+    from tradingbot.data.atomic import chosen_by, require_writable
 
     invocation = invocation_of(context)
     run = look_up_run(invocation, reference)
     require_file(out, "--out", "bundle.zip")
+    if out is not None:
+        with chosen_by("--out", out):
+            require_writable(out.absolute().parent)
     require_exportable(run)
     # Torch takes seconds to import: what can be refused without it is refused by now.
     made = export_model(run, invocation.workspace, at=datetime.now(UTC), out=out)
@@ -66,10 +70,11 @@ def export(
         ("agents", len(manifest.symbols)),
         ("verdict", manifest.verdict.status),
         ("difference to PyTorch", f"{parity.largest_difference:.2g}, of at most 1e-05"),
-        ("rows compared", f"{parity.n_real:,} real, {parity.n_hostile:,} hostile"),
+        ("rows compared", f"{parity.n_real:,} of its data, {parity.n_hostile:,} hostile"),
         ("decisions that differ", f"{parity.n_decisions_differ} of {parity.n_decisions:,}"),
     ]
     print_table("Bundle", ["what", "value"], rows, unbroken=("what",))
     if made.note:
         print_note(f"no real bars were compared: {made.note}")
-    invocation.print_hint(f"promote it with: tradingbot models promote {made.version.name}")
+    taken = "" if made.version.passed else f" --accept {made.version.verdict!r}"
+    invocation.print_hint(f"promote it with: tradingbot models promote {made.version.name}{taken}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -71,7 +72,7 @@ def show_model(
         ("run", f"{manifest.run.id}, checkpoint {manifest.run.checkpoint}"),
         ("data", manifest.run.data_label),
         *periods,
-        ("agents", f"{len(manifest.symbols)}: {', '.join(manifest.symbols[:8])}"),
+        ("agents", f"{len(manifest.symbols)}: {_first(manifest.symbols)}"),
         ("features", f"{len(manifest.acting.features)} columns"),
         ("encoder", f"{manifest.sizes.width} numbers of {manifest.sizes.lookback_bars} bars"),
         ("confidence", manifest.confidence.replace("_", " ")),
@@ -183,6 +184,10 @@ def _registry(context: typer.Context) -> ModelRegistry:
 def _plain(version: ModelVersion) -> dict[str, Any]:
     names = ("name", "state", "run", "verdict", "registered_at", "bundle_sha256", "events")
     return {name: getattr(version, name) for name in names} | {"accepted": version.accepted}
+
+
+def _first(names: Sequence[str], count: int = 8) -> str:
+    return ", ".join(names[:count]) + (", …" if len(names) > count else "")
 
 
 def _verdict(version: ModelVersion) -> str:

@@ -66,7 +66,11 @@ def has_ended(folder: SessionFolder) -> bool:
 def tell_ending(folder: SessionFolder, ending: str, *, as_json: bool) -> None:
     """Print how a session ended, and what it made."""
     document = {"ending": ending, **status_of(folder)}
-    if not show_json(as_json, document):
+    if show_json(as_json, document):
+        return
+    if document["at"] is None:
+        print_text(f"{folder.name} {ending} before the first bar that it decides on")
+    else:
         print_text(
             f"{folder.name} {ending} at {document['at']}: equity {document['equity_ccy']}, "
             f"{document['n_judged']} orders judged, {document['n_sent']} sent, "

@@ -170,12 +170,15 @@ def arm(
     """Arm breakers again that tripped, and end a restriction, under a name and with a reason.
 
     Raises:
-        TradingError: If the name may not, or no reason is given.
+        TradingError: If the name may not, no reason is given, or nothing has tripped.
     """
     gate, before = session.desk.gate, session.trading_state
     assert gate.session_limits is not None
     tripped = list_tripped(gate.breakers, gate.session_limits)
     chosen = tripped if request.breaker is None else (Breaker(request.breaker),)
+    if not chosen and gate.breakers.trading_state is TradingState.ACTIVE:
+        rule = "something must have tripped to be armed again"
+        raise TradingError(rule, was="nothing", where=session.desk.session)
     for breaker in chosen:
         gate.breakers = rearm_breaker(
             gate.breakers, breaker, by=request.by, reason=request.reason, authorised=authorised

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 
 from tradingbot.domain.errors import ConfigError
@@ -31,6 +32,8 @@ def bind(settings: ServerSettings) -> socket.socket:
             "a server must have an address of its own",
             was=(e.strerror or "refused").lower(),
             where=f"{settings.host}:{settings.port}",
-            remedy="Choose another --port, or stop what listens there",
+            remedy="Choose another --host: it must be an address of this machine"
+            if e.errno == errno.EADDRNOTAVAIL
+            else "Choose another --port, or stop what listens there",
         ) from e
     return made

@@ -28,7 +28,7 @@ from tradingbot.serving.server.bar_stream import (
     name_undefined,
     padded,
 )
-from tradingbot.serving.server.problems import invalid
+from tradingbot.serving.server.problems import Problem, invalid
 from tradingbot.serving.server.schemas import (
     FeaturesRequest,
     FeatureWindow,
@@ -171,7 +171,11 @@ def read_history(
     features, rows = BarFeatures(model, time_zone=time_zone), []
     valid = np.zeros(len(model.symbols), dtype=bool)
     for place, bar in enumerate(bars):
-        raw = features.push(bar)
+        try:
+            raw = features.push(bar)
+        except Problem as e:
+            e.field = f"history.{place}.{e.field}"
+            raise
         if place >= len(bars) - model.lookback_bars:
             row, valid = model.scale(raw, features.present)
             rows.append(row)

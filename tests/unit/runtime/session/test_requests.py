@@ -10,7 +10,7 @@ import pytest
 
 from fixtures.replayed_sessions import FIRST, NAME, open_session
 from tradingbot.data import atomic
-from tradingbot.domain.errors import BrokerUnavailableError
+from tradingbot.domain.errors import BrokerUnavailableError, TradingError
 from tradingbot.domain.events.session import ActAudited, AlertRaised
 from tradingbot.domain.order import OrderStatus
 from tradingbot.runtime.approval import Approval
@@ -215,3 +215,16 @@ def test_B22_kill_that_closes_positions_is_not_cut_by_its_own_request(tmp_path: 
     opened.close()
 
     assert left == {}
+
+
+def test_nothing_is_armed_that_has_not_tripped(tmp_path: Path) -> None:
+    opened = open_session(tmp_path, stop=STOP).run(until=FIRST + 2)
+    with pytest.raises(TradingError, match="something must have tripped"):
+        arm(
+            opened.session,
+            Request("arm", "ada", "why"),
+            datetime(2026, 1, 5, tzinfo=UTC),
+            frozenset({"ada"}),
+        )
+    assert opened.journal.events(NAME, ActAudited) == ()
+    opened.close()

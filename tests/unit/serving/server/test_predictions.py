@@ -142,6 +142,12 @@ def test_what_is_undefined_is_named_with_what_it_lacks(client: httpx.Client) -> 
     assert told["signals"][0]["reason"].endswith(f"undefined: {model['feature_ids'][1]}")
 
 
+def test_a_bar_out_of_order_is_named_by_its_place(client: httpx.Client) -> None:
+    bars = market_bars(3)
+    told = client.post("/v1/predict/bars", json={"history": [*bars, bars[1]]})
+    assert (told.status_code, told.json()["error"]["field"]) == (409, "history.3.closed_at")
+
+
 def test_accounts_change_answers_and_are_held_to_their_bounds(client: httpx.Client) -> None:
     flat = client.post("/v1/predict/features", json=features_body()).json()
     sent = features_body()

@@ -76,8 +76,8 @@ async def ask_session(
         by = f"key {caller.id}"
         try:
             desk.ask(name, act, by=by, reason=asked.reason, flatten=asked.flatten)
-        except ConfigError as e:
-            raise of_user_error(e, 404, "no_session") from e
+        except ConfigError as e:  # names of others are told to who may read
+            raise Problem(404, "no_session", "a session must be one that was started") from e
         except TradingError as e:
             raise of_user_error(e, 409, "not_running") from e
         except UserError as e:  # a disk that refuses: it was not asked
