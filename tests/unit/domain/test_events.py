@@ -66,7 +66,7 @@ def test_event_comes_back_from_json_as_it_was(event: Event) -> None:
 
 
 def test_exact_numbers_and_times_are_text() -> None:
-    values = event_values(EXAMPLES[8])
+    values = event_values(trading.OrderDenied(LIMIT, "MAX_POSITION"))
 
     assert values["intent"]["quantity_units"] == "1.5"
     assert values["intent"]["limit_price"] == "99.01"

@@ -164,8 +164,8 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
         require_models_later(names, workspace, asked, day, GENERATED_DAYS[0])
     # Torch takes seconds to import: what can be refused without it is refused by now.
     from tradingbot.data.atomic import atomic_file
-    from tradingbot.evaluation.pipeline import backtests
     from tradingbot.evaluation.pipeline.backtest_terms import BacktestTerms
+    from tradingbot.evaluation.pipeline.backtests import backtest_named
     from tradingbot.evaluation.pipeline.test_access import count_test_access
     from tradingbot.evaluation.pipeline.trades_csv import trades_csv
     from tradingbot.facade.picture import draw_backtests
@@ -184,7 +184,7 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
     )
     place = _place(names, workspace, dataset, market, universe, seed, params)
     with progress_bar("backtest") as progress:
-        played = backtests.backtest_named(names, workspace, terms, market=place, progress=progress)
+        played = backtest_named(names, workspace, terms, market=place, progress=progress)
     found, figures = played.backtests, played.figures()
     # Whatever can be refused was refused: now figures are shown, so now they are counted.
     with chosen_by("--trades", trades), ExitStack() as stack:
@@ -195,9 +195,8 @@ def backtest_policies(  # noqa: PLR0913 - one option for each thing that identif
     if out is not None:
         with chosen_by("--out", out):
             draw_backtests(found, [each.performance for each in figures], out, terms_of(figures))
-    if show_json(as_json, [flat_figures(each) for each in figures]):
-        return
-    print_backtests(figures)
+    if not show_json(as_json, [flat_figures(each) for each in figures]):
+        print_backtests(figures)
     if trades is not None:
         print_note(f"{sum(len(each.trades) for each in found):,} trades: {trades}")
     if out is not None:
