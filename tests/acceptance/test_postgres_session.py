@@ -18,7 +18,7 @@ from tradingbot.runtime.session.folder import Request, SessionFolder
 
 __all__ = ["postgres", "postgres_server"]
 
-PASSWORD = "8f2c-never-shown"
+PASSWORD = "8f2c-never-shown"  # audit: no secret
 
 
 def test_P08_a_session_is_journaled_in_postgresql_from_its_start_to_its_proof(

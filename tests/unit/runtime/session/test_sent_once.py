@@ -13,6 +13,7 @@ import pytest
 from fixtures.replayed_sessions import FIRST, NAME, OpenSession, open_session
 from tradingbot.domain.errors import StorageError
 from tradingbot.domain.events.trading import OrderFilled
+from tradingbot.domain.trading_state import TradingState
 from tradingbot.runtime.brokers.paper.broker import PaperBroker
 from tradingbot.runtime.brokers.protocol import SubmitOutcome, SubmitReport
 from tradingbot.runtime.journal.journal import SessionJournal
@@ -53,7 +54,8 @@ def arm_stopped(folder: Path) -> None:
     opened = open_session(folder, stop=STOP)
     opened.session.resume(sends=False)
     request = Request("arm", "ada", "over")
-    arm(opened.session, request, opened.session.bar.closed_at, frozenset({"ada"}))
+    if opened.session.trading_state is not TradingState.ACTIVE:
+        arm(opened.session, request, opened.session.bar.closed_at, frozenset({"ada"}))
     opened.close()
 
 
