@@ -59,8 +59,6 @@ class NetOrders(NamedTuple):
     """int32 `Denial`."""
     asked: Tensor
     """Signed, before the gate."""
-    payable: Tensor
-    """Cash that each order may use: what sales and the other buys leave."""
 
 
 def order_net(
@@ -173,7 +171,7 @@ def _gated(
         )
         denial = judge(rules.limits, view)
     sent = torch.where(denial == int(Denial.NONE), order, 0.0)
-    return NetOrders(sent, denial, order, left)
+    return NetOrders(sent, denial, order)
 
 
 def _filled(
