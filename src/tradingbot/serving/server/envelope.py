@@ -22,6 +22,7 @@ _ALWAYS = (
     (b"x-content-type-options", b"nosniff"),
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
 )
+_WHILE_DRAINING = frozenset({"/live", "/ready", "/metrics"})
 _LOCAL_NAMES = frozenset({"localhost", "testserver"})
 
 
@@ -37,6 +38,8 @@ class Envelope:
             await self._app(scope, receive, send)
             return
         begin, status, is_begun = perf_counter(), 500, False
+        counted = int(not self._parts.is_draining)
+        self._parts.n_under_way += counted
         state: dict[str, Any] = scope.setdefault("state", {})
 
         async def answer(message: Message) -> None:
@@ -64,6 +67,7 @@ class Envelope:
             bug = Problem(500, "bug", "this is a bug of the server; its log says more")
             await bug.response()(scope, receive, answer)
         finally:
+            self._parts.n_under_way -= counted
             self._tell(scope, status, perf_counter() - begin)
 
     def _refuse(self, scope: Scope) -> Problem | None:
@@ -74,6 +78,9 @@ class Envelope:
         query = scope["query_string"].decode("latin-1")
         if any(is_secret_name(name) for name, _ in parse_qsl(query, keep_blank_values=True)):
             return Problem(400, "secret_in_address", "keys are sent in headers, not in addresses")
+        if self._parts.is_draining and scope["path"] not in _WHILE_DRAINING:
+            told = {"retry-after": "1", "connection": "close"}
+            return Problem(503, "draining", "the server is ending; ask again", headers=told)
         return None
 
     def _tell(self, scope: Scope, status: int, seconds: float) -> None:

@@ -54,6 +54,8 @@ class ServerParts:
     desk: SessionDesk | None = None
     is_draining: bool = field(default=False)
     """Whether the server was told to end."""
+    n_under_way: int = field(default=0)
+    """Requests that came before that and are not answered yet."""
 
     @classmethod
     def build(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import socket
 import sys
 from collections.abc import Callable
@@ -15,12 +16,17 @@ from tradingbot.serving.server.application import build_server
 from tradingbot.serving.server.parts import ServerParts
 from tradingbot.serving.server.protocol import protocol_of
 
+_LOOK_S = 0.05
+"""Seconds between two looks at what is still under way."""
 _SWITCH_S = 0.0005
 """Seconds after which a thread lets the others go on: the loop must shed while threads predict."""
 
 
 class DrainingServer(uvicorn.Server):
-    """uvicorn's server; it says that it is not ready any more as soon as it is told to end."""
+    """uvicorn's server; told to end, it answers what is under way before it closes its doors.
+
+    Until then whoever asks is told that it ends: `/ready` says so, other requests are refused.
+    """
 
     def __init__(self, config: uvicorn.Config, parts: ServerParts) -> None:
         super().__init__(config)
@@ -30,6 +36,16 @@ class DrainingServer(uvicorn.Server):
         """Take a signal."""
         self._parts.is_draining = True
         super().handle_exit(sig, frame)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Wait for requests that were accepted, as long as they may take; then close."""
+        self._parts.is_draining = True
+        now = asyncio.get_running_loop().time
+        end = now() + self._parts.settings.drain_s
+        while self._parts.n_under_way and now() < end and not self.force_exit:
+            await asyncio.sleep(_LOOK_S)
+        self.config.timeout_graceful_shutdown = max(0, math.ceil(end - now()))
+        await super().shutdown(sockets)
 
 
 def make_server(parts: ServerParts) -> DrainingServer:

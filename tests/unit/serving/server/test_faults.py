@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -26,6 +27,7 @@ from fixtures.model_servers import (
     listening,
     make_workspace,
     market_bars,
+    running,
     wait_until,
     window_of,
 )
@@ -34,7 +36,6 @@ from tradingbot.serving.access.audit import AuditTrail
 from tradingbot.serving.access.keys import LEEWAY, SCOPES, KeyBook
 from tradingbot.serving.served_model import ServedModel
 from tradingbot.serving.server.problems import shed
-from tradingbot.serving.server.running import make_server
 from tradingbot.serving.server.settings import ServerSettings, require_keys
 
 PREDICT = "/v1/predict/features"
@@ -428,17 +429,65 @@ def test_S10_it_is_not_ready_before_golden_vectors_passed(
         wait_until(lambda: client.get("/ready").status_code == 200)
 
 
-def test_S12_a_server_that_was_told_to_end_is_not_ready(workspace: ServedWorkspace) -> None:
+def test_S12_a_server_that_ends_says_so_until_the_last_request_is_answered(
+    workspace: ServedWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, free, answers = threading.Event(), threading.Event(), []
+    decide = ServedModel.decide
+
+    def late(*given: Any, **named: Any) -> Any:
+        begun.set()
+        free.wait(20)
+        return decide(*given, **named)
+
     parts = workspace.parts()
-    with client_of(parts) as client:
-        assert client.get("/ready").json()["ready"]
-        other = make_server(parts)  # takes the signal; the one of the client goes on
+    parts.slot.follow()
+    monkeypatch.setattr(ServedModel, "decide", late)
+    with running(parts) as (address, server), httpx.Client(base_url=address, timeout=20) as before:
+        assert before.get("/ready").json()["ready"]
 
-        other.handle_exit(signal.SIGTERM, None)
+        def ask() -> None:
+            answers.append(httpx.post(f"{address}{PREDICT}", json=features_body(), timeout=20))
 
-        told = client.get("/ready")
-    assert (told.status_code, told.json()["ready"]) == (503, False)
-    assert "the server is ending" in told.text
+        asking = threading.Thread(target=ask)
+        asking.start()
+        assert begun.wait(20)
+        server.handle_exit(signal.SIGTERM, None)
+        time.sleep(0.3)  # uvicorn looks ten times a second whether it is to end
+
+        ready = httpx.get(f"{address}/ready")  # a new connection
+        refused = before.post(PREDICT, json=features_body())  # one that was open
+        live = httpx.get(f"{address}/live")
+        free.set()
+        asking.join(20)
+        wait_until(lambda: _refuses(address))
+
+    assert (ready.status_code, ready.json()["ready"]) == (503, False)
+    assert ready.json()["state"] == "draining"
+    assert "the server is ending" in ready.text
+    assert (refused.status_code, error_of(refused)["code"]) == (503, "draining")
+    assert (refused.headers["retry-after"], refused.headers["connection"]) == ("1", "close")
+    assert live.status_code == 200
+    assert [each.status_code for each in answers] == [200]
+
+
+def test_S12_what_takes_longer_than_it_may_does_not_keep_a_server(
+    workspace: ServedWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts = workspace.parts(drain_s=1)
+    parts.n_under_way = 1  # of a client that never reads its answer
+
+    with running(parts) as (address, server):
+        server.handle_exit(signal.SIGTERM, None)
+        wait_until(lambda: _refuses(address))
+
+
+def _refuses(address: str) -> bool:
+    try:
+        httpx.get(f"{address}/live")
+    except httpx.ConnectError:
+        return True
+    return False
 
 
 def test_S05_whoever_is_shed_is_told_when_to_come_back() -> None:

@@ -26,7 +26,7 @@ class ReadyAnswer(BaseModel):
 
     ready: bool
     state: str
-    """Rung of the ladder: fresh, last_good, hold, none."""
+    """Rung of the ladder: fresh, last_good, hold, none; draining where the server is ending."""
     model: ModelIdentity | None
     problems: list[str]
     """Empty where all is well."""
@@ -48,7 +48,7 @@ async def ready(parts: Parts) -> Response:
     )
     document: dict[str, Any] = {
         "ready": is_ready,
-        "state": slot.rung,
+        "state": "draining" if parts.is_draining else slot.rung,
         "model": None if now is None else now.serving.identity.model_dump(),
         "problems": problems,
     }
