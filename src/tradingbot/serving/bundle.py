@@ -156,6 +156,12 @@ class BundleManifest(SealedRecord):
     portfolio: PortfolioPart | None = None
     """Where a master divides the capital of one account; not written elsewhere."""
 
+    @property
+    def feature_ids(self) -> tuple[str, ...]:
+        """Columns that come from bars, in order; those of a model of moves come after them."""
+        ids = (feature.id for feature in self.acting.features)
+        return tuple(each for each in ids if not each.startswith("probability_"))
+
     @model_serializer(mode="wrap")
     def _without_nothing(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Leave the portfolio out where there is none: the same run gives the same bytes."""

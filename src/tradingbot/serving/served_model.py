@@ -36,9 +36,6 @@ from tradingbot.serving.served_stream import (
     require_shape,
 )
 
-_PROBABILITY = "probability_"
-"""What the names of columns begin with that come from a model of moves, not from bars."""
-
 
 class ServedModel:
     """The agents of a bundle; N symbols, F columns, W bars of lookback."""
@@ -109,8 +106,7 @@ class ServedModel:
     @cached_property
     def feature_ids(self) -> tuple[str, ...]:
         """Name and version of the columns that come from bars, in order: what `scale` takes."""
-        ids = (feature.id for feature in self.manifest.acting.features)
-        return tuple(each for each in ids if not each.startswith(_PROBABILITY))
+        return self.manifest.feature_ids
 
     @cached_property
     def shared_columns(self) -> slice:

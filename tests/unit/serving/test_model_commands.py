@@ -52,6 +52,7 @@ def test_run_goes_from_export_to_paper_and_back(call: Any, tmp_path: Path) -> No
     assert code == 0
     for words in ("not evaluated, accepted", "2024-09-03 … 2024-12-31", "drill", "AAA, BBB, CCC"):
         assert words in " ".join(out.split())
+    assert "7 of bars, 3 probabilities of moves" in out  # as many as `/v1/model` lists
     code, out, _ = call("models", "show", version["bundle_sha256"][:8], "--json")
     told = json.loads(out)
     assert told["manifest"]["parity"]["n_hostile"] >= 2_000

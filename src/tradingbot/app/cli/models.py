@@ -13,6 +13,7 @@ from tradingbot.app.cli.invocation import JsonOption, invocation_of
 from tradingbot.app.console import print_json, print_table, print_text, show_json
 
 if TYPE_CHECKING:
+    from tradingbot.serving.bundle import BundleManifest
     from tradingbot.serving.model_versions import ModelVersion
     from tradingbot.serving.registry import ModelRegistry
 
@@ -73,7 +74,7 @@ def show_model(
         ("data", manifest.run.data_label),
         *periods,
         ("agents", f"{len(manifest.symbols)}: {_first(manifest.symbols)}"),
-        ("features", f"{len(manifest.acting.features)} columns"),
+        ("features", _features(manifest)),
         ("encoder", f"{manifest.sizes.width} numbers of {manifest.sizes.lookback_bars} bars"),
         ("confidence", manifest.confidence.replace("_", " ")),
         ("difference to PyTorch", f"{manifest.parity.largest_difference:.2g}"),
@@ -184,6 +185,13 @@ def _registry(context: typer.Context) -> ModelRegistry:
 def _plain(version: ModelVersion) -> dict[str, Any]:
     names = ("name", "state", "run", "verdict", "registered_at", "bundle_sha256", "events")
     return {name: getattr(version, name) for name in names} | {"accepted": version.accepted}
+
+
+def _features(manifest: BundleManifest) -> str:
+    """Say how many features are made of bars, as `/v1/model` lists them, and what else is read."""
+    n_of_bars = len(manifest.feature_ids)
+    n_others = manifest.sizes.n_features - n_of_bars
+    return f"{n_of_bars} of bars" + (f", {n_others} probabilities of moves" if n_others else "")
 
 
 def _first(names: Sequence[str], count: int = 8) -> str:
