@@ -124,6 +124,23 @@ def test_stopped_session_goes_on_where_it_was(
         assert halves[key] == whole[key]
 
 
+def test_damaged_sessions_are_listed_with_what_is_wrong(paper: Paper, tmp_path: Path) -> None:
+    contents = {"emptied": "", "foreign": "{}", "nested": "[" * 100_000, "listed": "[1, 2]"}
+    for name, text in contents.items():
+        (tmp_path / "sessions" / name).mkdir(parents=True)
+        (tmp_path / "sessions" / name / "session.json").write_text(text)
+    damaged = Paper(tmp_path, paper._capsys)
+
+    listed = json.loads(damaged("list", "--json"))
+
+    assert [each["session"] for each in listed] == sorted(contents)
+    for each in listed:
+        assert "session.json must be readable" in each["trading_state"]
+    assert "session.json must be readable" in " ".join(damaged("list").split())
+    for name in contents:
+        assert "session.json must be readable" in damaged("remove", name, "--yes", code=2)
+
+
 def test_finished_session_is_resumed_without_streaming_its_bars_again(
     paper: Paper, monkeypatch: pytest.MonkeyPatch
 ) -> None:

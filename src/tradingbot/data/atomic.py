@@ -22,11 +22,19 @@ from tempfile import TemporaryFile
 from tradingbot.domain.errors import StorageError
 
 _TEMPORARY = ".tmp-"
+_DEVICES = Path("/dev")
 
 
 @contextmanager
 def atomic_file(path: Path) -> Iterator[Path]:
-    """Yield a temporary path; on success it becomes `path`, on any failure it vanishes."""
+    """Yield a temporary path; on success it becomes `path`, on any failure it vanishes.
+
+    Raises:
+        StorageError: If the disk refuses, or `path` is no place for a plain file.
+    """
+    if is_special(path):
+        rule = "a file must not take the place of a device, pipe or socket"
+        raise StorageError(rule, was=str(path), remedy="Name a plain file")
     with storage_errors(path), _temporary(path, Path.touch) as temporary:
         try:
             yield temporary
@@ -101,6 +109,15 @@ def write_text(path: Path, text: str) -> None:
     """Write a small text file atomically."""
     with atomic_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+def is_special(path: Path) -> bool:
+    """Tell whether a path is a device, a pipe or a socket: a rename would take it from everyone.
+
+    So are the links of `/dev`, e.g. `/dev/stdout`, whatever they lead to.
+    """
+    is_other = path.exists() and not (path.is_file() or path.is_dir())
+    return is_other or path.absolute().parent == _DEVICES
 
 
 def open_to_write(path: Path) -> int:

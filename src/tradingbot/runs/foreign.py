@@ -29,8 +29,11 @@ def foreign_format(path: Path) -> str | None:
         return f"a {path.suffix} file"
     if not path.is_file():
         return None
-    with path.open("rb") as file:
-        beginning = file.read(9)
+    try:
+        with path.open("rb") as file:
+            beginning = file.read(9)
+    except OSError as e:
+        return f"a file that cannot be read ({e.strerror})"
     # A tensor file begins with a number, so with any byte, but its header is a JSON object.
     if path.suffix == ".safetensors" and beginning[8:] == b"{":
         return None

@@ -14,6 +14,7 @@ import pytest
 from tradingbot.data.atomic import (
     atomic_directory,
     atomic_file,
+    is_special,
     open_to_write,
     require_no_links,
     sweep_temporaries,
@@ -206,3 +207,20 @@ def test_link_is_never_written_through(tmp_path):
     assert (outside.read_text(), link.read_text(), link.is_symlink()) == ("mine", "new", False)
     require_no_links(link.parent)
     require_no_links(tmp_path / "absent")
+
+
+def test_atomic_file_takes_the_place_of_no_device_pipe_or_socket(tmp_path):
+    pipe, plain, link = tmp_path / "pipe", tmp_path / "plain", tmp_path / "link"
+    os.mkfifo(pipe)
+    plain.write_text("old")
+    link.symlink_to(plain)
+
+    with pytest.raises(StorageError, match=r"place of a device, pipe or socket, was .*pipe\. Name"):
+        write_text(pipe, "new")
+
+    assert pipe.is_fifo()
+    assert names(tmp_path) == ["link", "pipe", "plain"]
+    assert is_special(Path("/dev/null"))
+    assert is_special(Path("/dev/stdout"))  # a link, to a file where output goes into one
+    assert not is_special(Path("/dev/shm/workspace"))
+    assert not any(map(is_special, (plain, link, tmp_path, tmp_path / "new")))

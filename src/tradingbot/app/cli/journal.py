@@ -55,7 +55,7 @@ def find_journal(
     from tradingbot.runtime.session.folder import SessionFolder
 
     sessions = invocation.workspace / _SESSIONS
-    text = option or environment.get(JOURNAL_VARIABLE)
+    text = (environment.get(JOURNAL_VARIABLE) or None) if option is None else option
     if text is None:
         return _only_journal(invocation.workspace)
     if _NAME.fullmatch(text) and (sessions / text).is_dir():
@@ -112,14 +112,15 @@ def verify_journal(
     """Compute every hash again and compare every row with its entry.
 
     Exits with 0 where all is as it was written, with 1 where it is not, and names the first row
-    that is wrong. Entries that were cut off at the end are found by a hash noted earlier: --head.
+    that is wrong; with 2 where there is no journal. Entries that were cut off at the end are found
+    by a hash noted earlier: --head.
 
     Example: [bold]tradingbot journal verify[/bold]
     """
     if head is not None and not _SHA256.fullmatch(head):
         rule, remedy = "--head must be 64 hexadecimal digits", "Copy it from: journal verify"
         raise ConfigError(rule, was=repr(head[:80]), remedy=remedy)
-    from tradingbot.runtime.journal.failures import JournalDamagedError
+    from tradingbot.runtime.journal.failures import JournalDamagedError, NoJournalError
     from tradingbot.runtime.journal.reading import JournalReader
     from tradingbot.runtime.journal.verification import require_entry, verify
 
@@ -130,6 +131,8 @@ def verify_journal(
             found = verify(reader)
             if head is not None:
                 require_entry(reader, head)
+    except NoJournalError:
+        raise  # there is nothing to verify
     except JournalDamagedError as e:
         problem = str(e)
     document = {"journal": str(address), "is_whole": problem is None, "problem": problem}
@@ -224,6 +227,7 @@ def restore_journal(
 
     Example: [bold]tradingbot journal restore monday.sqlite[/bold]
     """
+    require_file(file, "FILE", "backup.sqlite")
     from tradingbot.runtime.journal.copying import restore
     from tradingbot.runtime.journal.reading import JournalReader
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument, Option
 
 from tradingbot.configuration.option_values import read_values
+from tradingbot.data.atomic import is_special
 from tradingbot.domain.errors import ConfigError, join_choices
 
 if TYPE_CHECKING:
@@ -109,6 +110,12 @@ def require_file(path: Path | None, option: str, example: str) -> None:
     """
     if path is None:
         return
+    if ":/" in str(path):  # it may hold a password, which is not repeated
+        rule, remedy = f"{option} must name a file", f"Write e.g. {example}"
+        raise ConfigError(rule, was="the address of something else", remedy=remedy)
+    if is_special(path):
+        rule, remedy = f"{option} must name a plain file", f"Write e.g. {example}"
+        raise ConfigError(rule, was="a device, pipe or socket", where=str(path), remedy=remedy)
     if path.is_dir():
         remedy = f"Write e.g. {option} {path / example}"
         rule = f"{option} must name a file"

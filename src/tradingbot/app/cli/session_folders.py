@@ -80,20 +80,21 @@ def _require_nothing_held(folder: Any) -> None:
 def _outline(folder: Any) -> dict[str, Any]:
     """Say where a session stands, by its journal; of one that cannot be read why."""
     told: dict[str, Any] = {"session": folder.name, "is_running": folder.is_running}
+    told |= dict.fromkeys(("broker", "bars", "at", "trading_state", "equity_ccy"))
+    state = None
     try:
         told |= {"broker": folder.broker(), "bars": folder.bars_source()}
-        if not folder.has_journal:
-            return {**told, "at": None, "trading_state": None, "equity_ccy": None}
-        from tradingbot.runtime.journal.reading import JournalReader
+        if folder.has_journal:
+            from tradingbot.runtime.journal.reading import JournalReader
 
-        with JournalReader.at(folder.journal_address) as journal:
-            state = journal.state(folder.name)
+            with JournalReader.at(folder.journal_address) as journal:
+                state = journal.state(folder.name)
     except UserError as e:
-        return {**told, "broker": "", "bars": "", "at": None, "trading_state": f"{e}"}
-    at, may, equity = (None, None, None)
+        return {**told, "trading_state": f"{e}"}
     if state is not None:
-        at, may, equity = state.at.isoformat(), state.trading_state.value, f"{state.equity_ccy:.2f}"
-    return {**told, "at": at, "trading_state": may, "equity_ccy": equity}
+        told |= {"at": state.at.isoformat(), "trading_state": state.trading_state.value}
+        told |= {"equity_ccy": f"{state.equity_ccy:.2f}"}
+    return told
 
 
 def _shown(value: object) -> str:

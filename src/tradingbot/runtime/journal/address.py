@@ -88,6 +88,9 @@ def _require_path(text: str) -> str:
     path = Path(text).expanduser()
     if path.is_dir():
         raise ConfigError(
-            "journal must name a file", was="a folder", where=text, remedy=f"{path}/journal.sqlite"
+            "journal must name a file",
+            was="a folder",
+            where=text,
+            remedy=f"Write e.g. {path}/journal.sqlite",
         )
     return str(path)

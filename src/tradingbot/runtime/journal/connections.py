@@ -17,7 +17,11 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from tradingbot.domain.errors import MissingExtraError
 from tradingbot.runtime.journal.address import JournalAddress
-from tradingbot.runtime.journal.failures import JournalDamagedError, JournalUnavailableError
+from tradingbot.runtime.journal.failures import (
+    JournalDamagedError,
+    JournalUnavailableError,
+    NoJournalError,
+)
 
 _WRITER_LOCK = 0x7452_6164_4A6E_6C31  # any number that no other program takes in this database
 _TRANSIENT = frozenset({"40001", "40P01", "57P01", "57P02", "57P03"})
@@ -153,14 +157,22 @@ def check_file(path: Path) -> None:
     """Refuse a file that is no database of SQLite, by its first bytes.
 
     Raises:
-        JournalDamagedError: Naming the file.
+        NoJournalError: Naming the file.
+        JournalUnavailableError: If it cannot be read.
     """
-    with path.open("rb") as file:
-        header = file.read(16)
+    try:
+        with path.open("rb") as file:
+            header = file.read(16)
+    except OSError as e:
+        rule, remedy = "journal must be readable", "Name another, or let this user read it"
+        raise JournalUnavailableError(
+            rule, was=e.strerror, where=str(path), remedy=remedy
+        ) from None
     if header not in (b"", b"SQLite format 3\0"):
-        raise JournalDamagedError(
+        raise NoJournalError(
             "journal must be a database of SQLite",
             was=f"a file that begins with {header!r}",
             where=str(path),
-            remedy="Restore the last backup: tradingbot journal restore; see the runbook",
+            remedy="Name another; of a damaged one, restore the last backup: "
+            "tradingbot journal restore; see the runbook",
         )

@@ -16,6 +16,7 @@ from tradingbot.runtime.journal.reading import require_journal_file
 from tradingbot.runtime.journal.schema import migrate, require_schema, revision_of
 
 _MIGRATION_S = 600.0
+_LOOK_S = 5.0
 
 
 def create_schema(address: JournalAddress, *, timeout_s: float) -> None:
@@ -44,14 +45,26 @@ def migrate_schema(address: JournalAddress) -> tuple[str | None, str]:
     with ExitStack() as held:
         if address.path is not None:
             require_journal_file(address.path)
+            _require_tables(address)
             held.enter_context(hold_lock(lock_file(address.path), "journal"))
         connection = held.enter_context(_changing(address, _MIGRATION_S))
         if address.path is None:
             lock_transaction(connection, address)
-        if revision_of(connection) is None:
-            rule, remedy = "journal must exist", "Start a session, which makes it"
-            raise ConfigError(rule, was="no journal", where=str(address), remedy=remedy)
+        _require_revision(connection, address)
         return migrate(connection)
+
+
+def _require_tables(address: JournalAddress) -> None:
+    """Refuse a file without a journal before anything of it is changed, its log mode too."""
+    engine = make_engine(address, timeout_s=_LOOK_S, writes=False)
+    with explained(address), engine.begin() as connection:
+        _require_revision(connection, address)
+
+
+def _require_revision(connection: Connection, address: JournalAddress) -> None:
+    if revision_of(connection) is None:
+        rule, remedy = "journal must exist", "Name another, or start a session, which makes it"
+        raise ConfigError(rule, was="no journal", where=str(address), remedy=remedy)
 
 
 @contextmanager

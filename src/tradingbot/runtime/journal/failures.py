@@ -17,3 +17,10 @@ class JournalUnavailableError(StorageError):
 
 class JournalDamagedError(StorageError):
     """The chain is broken, a row contradicts its entry, or the schema is not the program's."""
+
+
+class NoJournalError(JournalDamagedError):
+    """What was named is no journal, or one that another version wrote: nothing is known to be lost.
+
+    Whoever named it did so by mistake, or has the wrong program.
+    """

@@ -10,7 +10,7 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, inspect, text
 
-from tradingbot.runtime.journal.failures import JournalDamagedError
+from tradingbot.runtime.journal.failures import JournalDamagedError, NoJournalError
 from tradingbot.runtime.journal.migrations.append_only import SUFFIXES
 from tradingbot.runtime.journal.tables import TABLES
 
@@ -48,14 +48,16 @@ def revision_of(connection: Connection) -> str | None:
             raise JournalDamagedError(
                 "a journal must say the revision of its schema",
                 was=f"none beside {len(ours)} of its tables: a migration was interrupted",
+                where=_place(connection),
                 remedy=_RESTORE,
             )
         return None
     known = known_revisions()
     if len(found) > 1 or found[0] not in known:
-        raise JournalDamagedError(
+        raise NoJournalError(
             f"revision of the journal must be one of {', '.join(known)}",
             was=", ".join(found),
+            where=_place(connection),
             remedy="Use the version of the program that wrote it: a newer one did",
         )
     return found[0]
@@ -92,10 +94,12 @@ def require_schema(connection: Connection) -> None:
     """
     revision, newest = revision_of(connection), known_revisions()[-1]
     if revision != newest:
-        raise JournalDamagedError(
+        another = "Name the file of a journal, or start a session, which makes one"
+        raise NoJournalError(
             f"schema of the journal must be revision {newest}",
             was=revision or "no journal",
-            remedy="Run: tradingbot journal migrate",
+            where=_place(connection),
+            remedy=another if revision is None else "Run: tradingbot journal migrate",
         )
     dialect = connection.dialect.name
     inspector = inspect(connection)
@@ -110,5 +114,11 @@ def require_schema(connection: Connection) -> None:
             raise JournalDamagedError(
                 f"the journal must have every {what} of revision {newest}",
                 was=f"without {', '.join(sorted(needed - there))}",
+                where=_place(connection),
                 remedy=_RESTORE,
             )
+
+
+def _place(connection: Connection) -> str:
+    """Return file or name of a database, without who asks it."""
+    return connection.engine.url.database or ""

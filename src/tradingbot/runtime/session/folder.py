@@ -159,9 +159,10 @@ class SessionFolder:
 
     def _plain(self) -> dict[str, Any]:
         try:
-            plain = json.loads(self.settings_path.read_text(encoding="utf-8"))
-            return dict(plain)
-        except (OSError, ValueError, TypeError) as e:
+            plain = dict(json.loads(self.settings_path.read_text(encoding="utf-8")))
+            _ = plain["authorised"], plain["broker"], plain["bars"]
+            return plain
+        except (OSError, ValueError, TypeError, LookupError, RecursionError) as e:
             rule = "session.json must be readable"
             remedy = "Restore it from a copy; the journal knows its hash (settings_sha256)"
             where = str(self.settings_path)

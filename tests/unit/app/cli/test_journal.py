@@ -72,6 +72,58 @@ def test_verify_names_the_first_broken_row(
     assert "first in entries 7: its content is not what was hashed" in broken["problem"]
 
 
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "was no journal"),
+        (b"hello", "was a file that begins with b'hello'"),
+        (bytes(range(256)), "was a file that begins with"),
+        ("CREATE TABLE theirs (x INTEGER)", "was no journal"),
+        ("UPDATE alembic_version SET version_num = '0099'", "was 0099"),
+    ],
+)
+def test_what_is_no_journal_of_this_program_is_a_mistake_and_left_as_it_is(
+    call: Callable[..., tuple[int, Any]], workspace: Path, content: bytes | str, words: str
+) -> None:
+    other = workspace / "other.sqlite"
+    if isinstance(content, bytes):
+        other.write_bytes(content)
+    else:
+        if "alembic" in content:
+            call("backup", str(other))
+        with closing(sqlite3.connect(other)) as connection:
+            connection.execute(content)
+            connection.commit()
+    before = other.read_bytes()
+
+    for verb in (["verify"], ["show"], ["backup", str(workspace / "new.sqlite")], ["migrate"]):
+        code, told = call(*verb, "--journal", str(other))
+        assert code == 2, told
+        assert words in told["error"]
+        assert str(other) in told["error"]
+        assert "journal migrate" not in told["error"]  # it would not help
+    code, told = call("restore", str(other), "--journal", str(workspace / "new.sqlite"))
+    assert (code, words in told["error"]) == (2, True)
+    assert other.read_bytes() == before
+
+
+def test_damaged_database_is_a_finding_and_an_unreadable_file_is_not(
+    call: Callable[..., tuple[int, Any]], workspace: Path
+) -> None:
+    path = workspace / "journal.sqlite"
+    content = path.read_bytes()
+    path.write_bytes(content[:4096] + b"\xaa" * (len(content) - 4096))
+    assert call("verify")[0] == 1
+
+    code, told = call("verify", "--journal", "/proc/self/mem")  # as where there is no permission
+
+    assert (code, "journal must be readable" in told["error"]) == (2, True)
+    assert call("verify", "--journal", "")[0] == 2
+    for verb in ("backup", "restore"):
+        code, told = call(verb, "postgresql://ada:s3cret@db/journal")
+        assert (code, "s3cret" in told["error"]) == (2, False)
+
+
 def test_show_lists_sessions_and_entries(call: Callable[..., tuple[int, Any]]) -> None:
     assert call("show")[1]["sessions"] == {
         "one": {"entries": 15, "decisions": 2, "orders": 3, "fills": 3},

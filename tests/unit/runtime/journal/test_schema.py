@@ -63,7 +63,7 @@ def test_older_journal_is_refused_until_it_is_migrated_P07(
     engine = engine_of(journal_address)
     with engine.begin() as connection:
         migrate_to(connection, "0001", monkeypatch)
-    with pytest.raises(JournalDamagedError, match=r"be revision 0002, was 0001\. Run: trad"):
+    with pytest.raises(JournalDamagedError, match=r"revision 0002, was 0001 \(.*\. Run: trad"):
         SessionJournal.open(journal_address)
     with pytest.raises(JournalDamagedError, match="was 0001"):
         SessionJournal.open(journal_address, create=True)
@@ -81,7 +81,7 @@ def test_newer_journal_is_refused_P07(journal_address: str) -> None:
     with engine.begin() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '0099'"))
 
-    with pytest.raises(JournalDamagedError, match=r"was 0099\. Use the version of the program"):
+    with pytest.raises(JournalDamagedError, match=r"was 0099 \(.*\. Use the version"):
         JournalReader.at(journal_address)
     with engine.begin() as connection, pytest.raises(JournalDamagedError, match="was 0099"):
         schema.migrate(connection)
