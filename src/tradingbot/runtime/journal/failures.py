@@ -20,7 +20,4 @@ class JournalDamagedError(StorageError):
 
 
 class NoJournalError(JournalDamagedError):
-    """What was named is no journal, or one that another version wrote: nothing is known to be lost.
-
-    Whoever named it did so by mistake, or has the wrong program.
-    """
+    """What was named is no journal, or one of another version: nothing is known to be lost."""

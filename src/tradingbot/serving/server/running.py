@@ -25,7 +25,7 @@ _SWITCH_S = 0.0005
 class DrainingServer(uvicorn.Server):
     """uvicorn's server; told to end, it answers what is under way before it closes its doors.
 
-    Until then whoever asks is told that it ends: `/ready` says so, other requests are refused.
+    Until then `/ready` says that it is ending, and new requests are refused.
     """
 
     def __init__(self, config: uvicorn.Config, parts: ServerParts) -> None:
