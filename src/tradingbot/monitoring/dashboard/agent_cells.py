@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tradingbot.evaluation.performance.record import AgentPerformance
-from tradingbot.evaluation.report.numbers import percent, plain
+from tradingbot.evaluation.report.numbers import bps, percent, plain
 from tradingbot.monitoring.dashboard import markup
 from tradingbot.monitoring.dashboard.palette import Palette
 from tradingbot.monitoring.dashboard.sources.run_view import RecorderWords
@@ -34,13 +34,22 @@ class AgentCell:
     """What the number is of."""
 
 
-def profit_cells(agents: Sequence[str], gains: Sequence[float], period: str) -> list[AgentCell]:
-    """Return cells by profit, a fraction of what each account began with."""
+def profit_cells(
+    agents: Sequence[str], gains: Sequence[float], period: str, *, in_bps: bool = False
+) -> list[AgentCell]:
+    """Return cells by profit, a fraction of what each account began with.
+
+    Args:
+        agents: Names.
+        gains: Of each.
+        period: What the numbers are of.
+        in_bps: They are fractions of what all have together, and small: written in basis points.
+    """
     largest = max((abs(each) for each in gains if math.isfinite(each)), default=0.0) or 1.0
     return [
         AgentCell(
             agent,
-            percent(gain, 1, signed=True),
+            bps(gain * 1e4, 1) if in_bps else percent(gain, 1, signed=True),
             gain / largest if math.isfinite(gain) else 0.0,
             period,
         )

@@ -14,7 +14,7 @@ from tradingbot.domain.events.session import SessionStateSaved
 from tradingbot.runtime.journal.reading import JournalReader
 from tradingbot.runtime.journal.tables import DECISIONS, ENTRIES
 
-ACCOUNT_FIELDS = ("mark", "cash", "units", "realised")
+ACCOUNT_FIELDS = ("mark", "cash", "units", "realised", "entry")
 """Of `market.account.Account`, in the order of the rows below."""
 
 
@@ -25,7 +25,10 @@ class AccountRow(NamedTuple):
     at: datetime
     """UTC."""
     numbers: NDArray[np.float64]
-    """(4, N): last close, cash, signed units, realised profit; NaN where a version kept none."""
+    """(5, N): last close, cash, signed units, realised profit, average price of what is held; NaN
+    where a version kept none."""
+    is_portfolio: bool = False
+    """Whether the agents are sleeves of one account, among which a master moves capital."""
 
     @property
     def mark(self) -> NDArray[np.float64]:
@@ -35,9 +38,16 @@ class AccountRow(NamedTuple):
 
     @property
     def equity(self) -> NDArray[np.float64]:
-        """(N,) worths of the accounts."""
+        """(N,) worths of the accounts; of sleeves, the capital that they have been given."""
         worth: NDArray[np.float64] = self.numbers[1] + self.numbers[2] * self.numbers[0]
         return worth
+
+    @property
+    def profit(self) -> NDArray[np.float64]:
+        """(N,) what agents made, net of costs: capital that came or went is none of it."""
+        mark, _, units, realised, entry = self.numbers
+        made: NDArray[np.float64] = realised + units * (mark - entry)
+        return made
 
 
 def read_accounts(
@@ -86,4 +96,5 @@ def _account(seq: int, plain: dict[str, Any]) -> AccountRow:
     n_agents = max((len(each) for each in fields.values()), default=0)
     unknown = [float("nan")] * n_agents
     numbers = np.array([fields.get(name, unknown) for name in ACCOUNT_FIELDS], np.float64)
-    return AccountRow(int(seq), datetime.fromisoformat(plain["at"]), numbers)
+    at, is_portfolio = datetime.fromisoformat(plain["at"]), "portfolio" in plain["account"]
+    return AccountRow(int(seq), at, numbers, is_portfolio)

@@ -6,10 +6,10 @@ import ast
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from fixtures.dashboard_pages import run_page, words_of
 from fixtures.example_dossier import strange_dossier
 from fixtures.watched_runs import evaluate_learning_run, make_learning_run
 from fixtures.watched_sessions import HOSTILE, fill_session, make_session
@@ -29,31 +29,6 @@ WANTED = {
 }
 """What each page must say of the example."""
 PAGES = ("Live", "Agents", "Training", "Evaluation", "Models", "Ledger", "Alerts")
-
-
-def one_page(settings, title):  # type: ignore[no-untyped-def]
-    """Show one page; Streamlit's tester runs the text of this function."""
-    from tradingbot.monitoring.dashboard.pages import frame
-
-    opened = frame.open_frame(settings)
-    if opened is not None:
-        frame.page_functions()[title](opened)
-
-
-def run_page(workspace: Path, page: str = "Live", **settings: Any) -> Any:
-    """Run one page, and return what it shows."""
-    from streamlit.testing.v1 import AppTest
-
-    chosen = DashboardSettings(str(workspace), **settings)
-    shown = AppTest.from_function(one_page, default_timeout=30, args=(chosen, page))
-    shown.run()
-    assert not shown.exception, shown.exception
-    return shown
-
-
-def words_of(shown: Any) -> str:
-    """Return everything that a page says."""
-    return "\n".join(each.proto.body for each in shown.get("html"))
 
 
 @pytest.mark.parametrize("page", PAGES)

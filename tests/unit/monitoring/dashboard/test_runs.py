@@ -160,7 +160,9 @@ def test_agents_of_a_session_are_read_bar_by_bar(tmp_path: Path) -> None:
 
     assert len(rows) == 12
     assert rows[-1].mark[0] == pytest.approx(100 + np.sin(11 / 3))
-    assert rows[-1].equity[0] == pytest.approx((100_110 / 2) / 2 + 10 * rows[-1].mark[0])
+    assert rows[-1].equity[0] == pytest.approx(100_110 / 2)
+    assert rows[-1].profit[0] == pytest.approx(110 / 2)
+    assert not rows[-1].is_portfolio
     assert len(bars.at) == 12
     assert bars.raw[0] == 0.5
     assert np.isnan(bars.raw[1])  # decided for the other symbol

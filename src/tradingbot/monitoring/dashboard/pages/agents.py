@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 
 from tradingbot.evaluation.report.blocks import Figure
-from tradingbot.evaluation.report.numbers import percent, plain
+from tradingbot.evaluation.report.numbers import bps, percent, plain
 from tradingbot.evaluation.report.table import table_of
 from tradingbot.monitoring.dashboard import markup
 from tradingbot.monitoring.dashboard.agent_cells import (
@@ -101,14 +101,21 @@ def _session_profit(frame: Frame, view: SessionView) -> tuple[list[AgentCell], s
     rows = () if watch is None else watch.accounts()
     if not rows or len(view.symbols) != rows[-1].numbers.shape[1]:
         return [], "No account was saved yet."
-    start = (view.terms.start_ccy if view.terms else math.nan) / len(view.symbols)
-    gains = (rows[-1].equity / start - 1.0).tolist()
-    at = frame.zone.moment(rows[-1].at)
+    last, at = rows[-1], frame.zone.moment(rows[-1].at)
+    gains = (last.profit / _start_of(view, is_portfolio=last.is_portfolio)).tolist()
     period = f"since the session began, net of costs, at the close {at}"
-    words = f"Profit of each account of session {view.name}, of what it began with, {period}. "
-    return profit_cells(
-        view.symbols, gains, period
-    ), f"{words}Data: {view.data_label or 'unknown'}."
+    whose, base = "account", "of what it began with"
+    if last.is_portfolio:
+        whose, base = "agent", "of what the whole portfolio began with; moved capital is no profit"
+    words = f"Profit of each {whose} of session {view.name} {period}, {base}. "
+    cells = profit_cells(view.symbols, gains, period, in_bps=last.is_portfolio)
+    return cells, f"{words}Data: {view.data_label or 'unknown'}."
+
+
+def _start_of(view: SessionView, *, is_portfolio: bool) -> float:
+    """Return the money that profits are fractions of: the portfolio's, or an account's own."""
+    start = view.terms.start_ccy if view.terms else math.nan
+    return start if is_portfolio else start / len(view.symbols)
 
 
 def _test_profit(frame: Frame, run: RunView) -> tuple[list[AgentCell], str]:
@@ -196,12 +203,14 @@ def _show_trading(frame: Frame, view: SessionView, agent: str) -> None:
 def _facts(frame: Frame, view: SessionView, bars: AgentBars, agent: str) -> list[Figure]:
     at = frame.zone.moments(bars.at[-1:])[0]
     held = next((line for line in view.positions if line.symbol == agent), None)
-    start = (view.terms.start_ccy if view.terms else math.nan) / len(view.symbols)
-    gain = float(bars.equity_ccy[-1]) / start - 1.0
+    gain = float(bars.profit_ccy[-1]) / _start_of(view, is_portfolio=bars.is_portfolio)
+    name, base, written = "Account", "", percent(gain, 2, signed=True)
+    if bars.is_portfolio:
+        name, base, written = "Capital", "of the portfolio, ", bps(gain * 1e4)
     last = bars.smoothed[np.isfinite(bars.smoothed)]
     return [
-        Figure("Account", plain(float(bars.equity_ccy[-1])), f"account currency, {at}"),
-        Figure("P&L", percent(gain, 2, signed=True), f"since the session began, net, {at}"),
+        Figure(name, plain(float(bars.equity_ccy[-1])), f"account currency, {at}"),
+        Figure("P&L", written, f"{base}since the session began, net, {at}"),
         Figure("Holds", f"{held.units:,.6g}" if held else "nothing", f"units, {at}"),
         Figure("Close", plain(float(bars.price[-1])), f"account currency, {at}"),
         Figure(

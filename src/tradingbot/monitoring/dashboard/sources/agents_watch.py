@@ -37,7 +37,11 @@ class AgentBars:
     price: NDArray[np.float64]
     """(T,) closes."""
     equity_ccy: NDArray[np.float64]
-    """(T,) worth of its account."""
+    """(T,) worth of its account, or capital of its sleeve."""
+    profit_ccy: NDArray[np.float64]
+    """(T,) what it made since the session began, net of costs."""
+    is_portfolio: bool
+    """Whether it is a sleeve of one account."""
     raw: NDArray[np.float64]
     """(T,) action as the model gave it; NaN where none was decided."""
     smoothed: NDArray[np.float64]
@@ -82,6 +86,8 @@ class AgentsWatch:
             np.array([row.at.replace(tzinfo=None) for row in rows], "datetime64[us]"),
             np.array([row.mark[place] for row in rows]),
             np.array([row.equity[place] for row in rows]),
+            np.array([row.profit[place] for row in rows]),
+            bool(rows) and rows[-1].is_portfolio,
             np.array([float(each.get("raw_action", np.nan)) for each in found]),
             np.array([float(each.get("smoothed_action", np.nan)) for each in found]),
             tuple(each.get("option") for each in found),
