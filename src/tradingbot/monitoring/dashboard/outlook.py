@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Literal
 
 from tradingbot.domain.events.session import AlertLevel
@@ -93,7 +93,8 @@ def _notable(session: SessionView, expected: Expectation | None, zone: Zone) -> 
     found = []
     if session.freshness.state == "stopped":
         since = zone.moment(session.freshness.since, seconds=True)
-        found.append(f"{session.name}: stopped before its end, since {since}")
+        tripped = "".join(f", {name} tripped" for name in session.tripped)
+        found.append(f"{session.name}: stopped before its end, since {since}{tripped}")
     if not _is_running(session):
         return found
     near = [b for b in session.breakers if not b.is_tripped and b.used_frac >= NEAR_FRAC]
@@ -112,11 +113,12 @@ def _notable(session: SessionView, expected: Expectation | None, zone: Zone) -> 
 
 def _alerts(session: SessionView, level: AlertLevel, zone: Zone) -> list[str]:
     """Return alerts of a level of the last day, one line for each code."""
-    if session.state is None:
+    moments = [each.at for each in session.alerts]
+    if session.state is not None:
+        moments.append(session.state.at)
+    newest = max(moments, default=None)
+    if newest is None:
         return []
-    newest: datetime = max(
-        session.state.at, *(each.at for each in session.alerts), session.state.at
-    )
     recent = [
         each for each in session.alerts if each.level is level and newest - each.at <= ALERT_AGE
     ]

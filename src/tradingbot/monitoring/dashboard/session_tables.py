@@ -32,14 +32,14 @@ def key_figures(view: SessionView, zone: Zone, now: datetime) -> list[Figure]:
     state, equity = view.state, view.equity
     if state is None:
         told = Figure("Equity", NOTHING, "no bar was settled yet")
-        return [told, *_source_figures(view, zone, now)]
+        may = Figure("Trading state", view.trading_state, "what it may do", _may_tone(view))
+        return [told, may, *_source_figures(view, zone, now)]
     at = f"at the close {zone.moment(state.at)}"
     change = math.nan
     if len(equity) and equity.equity_ccy[0]:
         change = float(equity.equity_ccy[-1] / equity.equity_ccy[0] - 1)
     begin = zone.moments(equity.at[:1])[0] if len(equity) else ""
     gross = math.fsum(abs(each.share_frac) for each in view.positions)
-    tone: Tone = "bad" if view.trading_state != "active" else "good"
     return [
         Figure("Equity", plain(float(state.equity_ccy)), f"account currency, {at}"),
         Figure(
@@ -48,11 +48,16 @@ def key_figures(view: SessionView, zone: Zone, now: datetime) -> list[Figure]:
             f"of the session since {begin}, net of costs",
             "bad" if change < 0 else "",
         ),
-        Figure("Trading state", view.trading_state, f"what it may do, {at}", tone),
+        Figure("Trading state", view.trading_state, f"what it may do, {at}", _may_tone(view)),
         Figure("Invested", percent(gross, 0), f"of equity, long and short, {at}"),
         Figure("Cash", plain(float(state.cash_ccy)), f"account currency, {at}"),
         *_source_figures(view, zone, now),
     ]
+
+
+def _may_tone(view: SessionView) -> Tone:
+    tones: dict[str, Tone] = {"active": "good", "unknown": ""}
+    return tones.get(view.trading_state, "bad")
 
 
 def _source_figures(view: SessionView, zone: Zone, now: datetime) -> list[Figure]:

@@ -14,6 +14,7 @@ import httpx
 import pytest
 
 from fixtures.model_servers import features_body, listening, market_bars
+from fixtures.watched_sessions import kill_early
 from fixtures.watched_workspace import (
     AT,
     Trader,
@@ -24,7 +25,7 @@ from fixtures.watched_workspace import (
     with_limits,
 )
 from tradingbot.app.alerts.watching import open_sources
-from tradingbot.domain.events.session import AlertLevel, AlertRaised
+from tradingbot.domain.events.session import ActAudited, AlertLevel, AlertRaised
 from tradingbot.monitoring.alerts.engine import AlertObservation, EngineState, advance
 from tradingbot.monitoring.alerts.metric import METRICS, MetricSample
 from tradingbot.monitoring.alerts.settings import AlertSettings, load_settings
@@ -33,6 +34,7 @@ from tradingbot.monitoring.alerts.sources.source import AlertSource, measure_all
 from tradingbot.monitoring.alerts.storm import StormLimits
 from tradingbot.runtime.journal import buffer as journal_buffer
 from tradingbot.runtime.journal.failures import JournalUnavailableError
+from tradingbot.runtime.journal.journal import SessionJournal
 
 HOUR = timedelta(hours=1)
 
@@ -111,6 +113,25 @@ def test_breaker_that_tripped_fires_with_its_name(watched: Watched) -> None:
 
     assert fired.names == {"breaker_tripped"}
     assert fired.texts["breaker_tripped"] == "drawdown"
+
+
+def test_B22_a_kill_before_the_first_bar_fires_until_it_is_armed(watched: Watched) -> None:
+    folder = make_session(watched.workspace)
+    with folder.hold(), SessionJournal.open(folder.journal, create=True) as journal:
+        trader = Trader(folder, journal)
+        trader.start()
+        assert watched.fire().names == set()
+        trader.record(*kill_early())
+        fired = watched.fire()
+        trader.record(ActAudited(AT, "arm", "ada", "over", {"breakers": "kill_switch"}))
+        armed = watched.fire().names
+        trader.record(ActAudited(AT, "restrict", "ada", "results", {"state": "reducing"}))
+        restricted = watched.fire()
+
+    assert fired.names == {"breaker_tripped"}
+    assert fired.texts["breaker_tripped"] == "kill_switch"
+    assert armed == set()
+    assert restricted.texts["breaker_tripped"] == "it is reducing"
 
 
 def test_kill_switch_fires_as_a_breaker(watched: Watched) -> None:

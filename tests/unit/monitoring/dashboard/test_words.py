@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,8 +10,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fixtures.dashboard_pages import run_page, words_of
 from fixtures.example_dossier import example_part
-from fixtures.watched_sessions import HOSTILE, alert, begin, make_session, settle, watch, writing
+from fixtures.watched_sessions import (
+    HOSTILE,
+    alert,
+    begin,
+    kill_early,
+    make_session,
+    settle,
+    watch,
+    writing,
+)
 from tradingbot.domain.events.session import AlertLevel
 from tradingbot.domain.trading_state import TradingState
 from tradingbot.evaluation.report.table import table_of
@@ -74,6 +85,47 @@ def test_halted_session_and_critical_alert_ask_to_act(tmp_path: Path) -> None:
 
     assert "halted" in judge_outlook([halted], {}, ZONE).reasons[0]
     assert "drift" in judge_outlook([critical], {}, ZONE).reasons[0]
+
+
+@pytest.mark.parametrize("is_running", [True, False])
+def test_B22_a_kill_before_the_first_bar_is_shown(tmp_path: Path, *, is_running: bool) -> None:
+    session = make_session(tmp_path)
+    with writing(session) as journal:
+        journal.record(*begin(), *kill_early("wrong model"), session="first")
+    with session.hold() if is_running else nullcontext():
+        (view,) = watch(tmp_path).sessions()
+        pages = {name: words_of(run_page(tmp_path, name)) for name in ("Live", "Alerts")}
+
+    assert view.state is None
+    assert (view.trading_state, view.tripped) == ("halted", ("kill switch",))
+    found = judge_outlook([view], {}, ZONE)
+    assert found.word == ("Act now" if is_running else "Have a look")
+    assert "kill switch tripped" in found.reasons[0]
+    assert f">{found.word}<" in pages["Live"]
+    assert "halted" in pages["Live"]
+    for name, words in pages.items():
+        assert "wrong model" in words, name
+
+
+def test_kill_is_shown_of_a_journal_elsewhere_whose_limits_are_not_known(tmp_path: Path) -> None:
+    other = make_session(tmp_path / "other", "away")
+    with writing(other) as journal:
+        journal.record(*begin(), *kill_early(), session="away")
+
+    (view,) = watch(tmp_path / "here", journal=str(other.journal)).sessions()
+
+    assert view.trading_state == "halted"
+    assert judge_outlook([view], {}, ZONE).reasons == ("away: halted, nothing may be sent",)
+
+
+def test_critical_alert_before_the_first_bar_asks_to_act(tmp_path: Path) -> None:
+    session = make_session(tmp_path)
+    with writing(session) as journal:
+        journal.record(*begin(), alert(0, AlertLevel.CRITICAL, "bars differ"), session="first")
+    with session.hold():
+        (view,) = watch(tmp_path).sessions()
+
+    assert "bars differ" in judge_outlook([view], {}, ZONE).reasons[0]
 
 
 def test_critical_incident_of_the_alerter_asks_to_act_until_it_is_acknowledged(

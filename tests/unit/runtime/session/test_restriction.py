@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from tradingbot.domain.order import OrderStatus
 from tradingbot.runtime.session.control import apply_request, arm, kill
 from tradingbot.runtime.session.folder import Request
 
+AT = datetime(2016, 1, 4, 15, 30, tzinfo=UTC)
 NOBODY = frozenset[str]()
 
 
@@ -93,3 +95,19 @@ def test_B22_kill_closes_positions_of_a_session_that_was_halted(tmp_path: Path) 
     assert left == {}
     assert state.trading_state.value == "halted"
     assert state.kill_reason == "drill"
+
+
+@pytest.mark.parametrize("state", ["reducing", "halted"])
+def test_restriction_before_the_first_bar_holds_over_a_restart(tmp_path: Path, state: str) -> None:
+    opened = open_session(tmp_path)
+    request = Request("restrict", "ada", "results tonight", state=state)
+    assert apply_request(opened.session, request, AT, NOBODY)
+    opened.close()
+    again = open_session(tmp_path)
+    again.session.resume()
+
+    assert again.session.trading_state.value == state
+    assert again.session.desk.gate.breakers.kill_reason is None
+    arm(again.session, Request("arm", "ada", "over"), AT, frozenset({"ada"}))
+    assert again.session.trading_state.value == "active"
+    again.close()

@@ -21,10 +21,11 @@ from tradingbot.monitoring.alerts.sources.session_facts import (
 )
 from tradingbot.monitoring.alerts.sources.source import SourceReading, describe_problem
 from tradingbot.risk.limits import SessionLimits
-from tradingbot.runtime.breaker import list_tripped, read_breakers
+from tradingbot.runtime.breaker import BreakerState, list_tripped, permitted_state
 from tradingbot.runtime.journal.buffer import BatchBuffer
 from tradingbot.runtime.journal.journal import MAX_BUFFERED_EVENTS
 from tradingbot.runtime.journal.reading import JournalReader
+from tradingbot.runtime.session.breaker_record import recall_breakers
 from tradingbot.runtime.session.folder import SessionFolder, list_sessions
 
 _REPLAY = "replay"
@@ -72,6 +73,7 @@ class WatchedSession:
         self._seq = 0
         self._known = JournaledSession()
         self._state: SessionStateSaved | None = None
+        self._breakers: BreakerState | None = None
         self._buffered: tuple[tuple[int, int], int] = ((0, 0), 0)
         self._due: tuple[datetime, datetime] | None = None
         """Close of a bar, and when the next one is due."""
@@ -123,6 +125,7 @@ class WatchedSession:
             if isinstance(entry.event, SessionStateSaved):
                 self._state = entry.event
                 self._known = answer_since(self._known, entry.event, entry.seq)
+        self._breakers = recall_breakers(reader, name, self._state)
         self._seq = head
 
     def _of_journal(self, known: JournaledSession) -> list[MetricSample]:
@@ -132,22 +135,26 @@ class WatchedSession:
             self._sample("critical_events", len(known.critical), "; ".join(known.critical[-3:])),
             self._sample("decisions_not_finite", bool(known.not_finite), known.not_finite or ""),
         ]
-        if self._state is not None:
-            samples += self._of_state(self._state)
+        if self._breakers is not None:
+            samples.append(self._tripped(self._breakers))
+            if self._state is not None:
+                samples.append(self._drawdown(self._breakers, self._state))
         return samples
 
-    def _of_state(self, state: SessionStateSaved) -> list[MetricSample]:
-        breakers = read_breakers(state.breakers)
+    def _drawdown(self, breakers: BreakerState, state: SessionStateSaved) -> MetricSample:
         peak, equity = breakers.peak_ccy, state.equity_ccy
         fall = float(1 - equity / peak) if peak is not None and peak > 0 else float("nan")
         told = f"equity {equity:.2f} of {peak or 0:.2f} at {state.at.isoformat()}"
+        return self._sample("drawdown_frac", fall, told)
+
+    def _tripped(self, breakers: BreakerState) -> MetricSample:
+        """Name what tripped, or that it may not trade: also before its first bar."""
         tripped = [each.value for each in list_tripped(breakers, self._limits)]
-        if not tripped and state.trading_state is not TradingState.ACTIVE:
-            tripped = [f"it is {state.trading_state.value}"]
-        return [
-            self._sample("drawdown_frac", fall, told),
-            self._sample("breakers_tripped", len(tripped), ", ".join(tripped)),
-        ]
+        state = self._state
+        may = permitted_state(breakers, self._limits) if state is None else state.trading_state
+        if not tripped and may is not TradingState.ACTIVE:
+            tripped = [f"it is {may.value}"]
+        return self._sample("breakers_tripped", len(tripped), ", ".join(tripped))
 
     def _data_age(self, now: datetime) -> MetricSample:
         """Say since when a bar is due; by the exchange's calendar, so that nights are no age."""

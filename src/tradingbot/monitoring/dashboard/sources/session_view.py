@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tradingbot.domain.events.session import AlertRaised, DecisionMade, SessionStateSaved
 from tradingbot.domain.order import Order
 from tradingbot.domain.position import Fill
+from tradingbot.domain.trading_state import TradingState
 from tradingbot.monitoring.dashboard.sources.breaker_distance import BreakerDistance
 from tradingbot.monitoring.dashboard.sources.freshness import Freshness
 from tradingbot.monitoring.dashboard.sources.session_place import WatchedTerms
@@ -93,6 +94,8 @@ class SessionView:
     """The last orders that the gate denied, the newest first."""
     trades: tuple[TradeLine, ...] = ()
     """The last fills, the newest first."""
+    permitted: TradingState | None = None
+    """What it may do, also before its first bar; None where that is not known."""
     breakers: tuple[BreakerDistance, ...] = ()
     latency_s: float | None = None
     """From the close that was decided on to the sending of the last order; None before one."""
@@ -114,4 +117,4 @@ class SessionView:
     @property
     def trading_state(self) -> str:
         """What it may do, in a word."""
-        return "unknown" if self.state is None else self.state.trading_state.value
+        return "unknown" if self.permitted is None else self.permitted.value

@@ -23,6 +23,7 @@ from tradingbot.domain.events.session import (
 from tradingbot.domain.events.trading import OrderSubmitted
 from tradingbot.domain.order import OrderStatus
 from tradingbot.domain.position import Fill
+from tradingbot.domain.trading_state import TradingState
 from tradingbot.monitoring.dashboard.sources.breaker_distance import (
     BreakerDistance,
     measure_distances,
@@ -37,11 +38,13 @@ from tradingbot.monitoring.dashboard.sources.session_view import (
     SessionView,
     TradeLine,
 )
-from tradingbot.runtime.breaker import read_breakers
+from tradingbot.risk.limits import WIDEST_SESSION_LIMITS
+from tradingbot.runtime.breaker import BreakerState, permitted_state
 from tradingbot.runtime.journal.equity import read_equity
 from tradingbot.runtime.journal.reading import ORDER_KINDS, JournalReader, follow_order
 from tradingbot.runtime.journal.tables import POSITION_CHANGES
 from tradingbot.runtime.order_book import OrderBook
+from tradingbot.runtime.session.breaker_record import recall_breakers
 
 SHOWN = 50
 """Trades, denials and alerts that are kept to be shown."""
@@ -61,6 +64,8 @@ class _Known:
     model: ModelLoaded | None = None
     state: SessionStateSaved | None = None
     submitted: OrderSubmitted | None = None
+    breakers: BreakerState | None = None
+    """None where they cannot be read."""
     heard_at: datetime | None = None
 
 
@@ -141,6 +146,7 @@ class SessionWatch:
                 rows.seq,
             )
             known.state = self._reader.state(name)
+        known.breakers = _recall(self._reader, name, known.state)
         known.seq, known.heard_at, self._view = head, self.place.written_at() or self._clock(), None
 
     def _take(self, event: Event) -> None:
@@ -202,7 +208,8 @@ class SessionWatch:
             open_orders=tuple(each for each in orders if each.status.is_at_venue),
             denied=tuple(denied[: -SHOWN - 1 : -1]),
             trades=self._trades(),
-            breakers=_distances(known.state, terms),
+            permitted=_permitted(known.state, known.breakers, terms),
+            breakers=_distances(known.breakers, terms),
             latency_s=None if latency is None else latency.total_seconds(),
             latency_at=None if sent is None else sent.submitted_at,
             alerts=tuple(self._alerts[::-1]),
@@ -234,15 +241,33 @@ def _extend(
     )
 
 
-def _distances(
-    state: SessionStateSaved | None, terms: WatchedTerms | None
-) -> tuple[BreakerDistance, ...]:
-    if state is None or terms is None or not state.breakers:
-        return ()
+def _recall(
+    journal: JournalReader, session: str, state: SessionStateSaved | None
+) -> BreakerState | None:
+    if state is not None and not state.breakers:
+        return None
     try:
-        return measure_distances(read_breakers(state.breakers), terms.limits)
+        return recall_breakers(journal, session, state)
     except UserError:
+        return None
+
+
+def _distances(
+    breakers: BreakerState | None, terms: WatchedTerms | None
+) -> tuple[BreakerDistance, ...]:
+    if breakers is None or terms is None:
         return ()
+    return measure_distances(breakers, terms.limits)
+
+
+def _permitted(
+    state: SessionStateSaved | None, breakers: BreakerState | None, terms: WatchedTerms | None
+) -> TradingState | None:
+    """Return what the session may do: as it saved it, and before that as acts of persons say."""
+    if state is not None:
+        return state.trading_state
+    limits = WIDEST_SESSION_LIMITS if terms is None else terms.limits
+    return None if breakers is None else permitted_state(breakers, limits)
 
 
 def _positions(
