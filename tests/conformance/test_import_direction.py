@@ -232,6 +232,7 @@ FORBIDDEN_IN_DOMAIN = frozenset(
 # Events of training are told in the words of learning: agents, updates, scores.
 NEUTRAL_VOCABULARY = (
     *("domain.errors", "domain.checks", "domain.seeding", "domain.extension", "domain.lazy_names"),
+    "domain.student_t",
     *("domain.events.event", "domain.events.training"),
 )
 # The tensor core runs on any machine with torch: it may import these and the standard library.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import mean, median, stdev
 
-from tradingbot.evaluation.statistics.dependence import student_point
+from tradingbot.domain.student_t import student_point
 from tradingbot.evaluation.statistics.interval import Interval, Z
 from tradingbot_benchmarks.recovery.cell import MARKETS, WITH_ORACLE, CellResult
 from tradingbot_benchmarks.recovery.variants import VARIANTS

@@ -34,6 +34,7 @@ from torch import Tensor, nn
 
 from tradingbot.domain.checks import CheckedFields, bounded
 from tradingbot.domain.errors import DataError
+from tradingbot.domain.student_t import student_point
 from tradingbot.learning.learner import Learner
 from tradingbot.learning.task import ActionSpec, Observation, idle_action
 from tradingbot.networks.heads import StackedHead, per_agent
@@ -141,7 +142,7 @@ def shrink(returns: Mapping[str, Tensor], config: ShrinkageConfig) -> Shrinkage:
     gain = {form: float(means.mean()) for form, means in blocks.items()}
     error = {form: float(_standard_error(means.mean(1))) for form, means in blocks.items()}
     default = max(gain, key=lambda form: gain[form])
-    errors_needed = _student(config.confidence, len(blocks[default]))
+    errors_needed = student_point(config.confidence, len(blocks[default]) - 1)
     if not gain[default] > max(errors_needed * error[default], _ROUNDING):
         default = FLAT
     choice, names = _choose(blocks, default, config.confidence), (FLAT, *blocks)
@@ -280,13 +281,6 @@ def _block_means(returns: Tensor, block_bars: int) -> Tensor:
 def _standard_error(means: Tensor) -> Tensor:
     """Return the standard error of the mean over blocks (K, …)."""
     return means.std(0) / math.sqrt(len(means))
-
-
-def _student(z: float, n_blocks: int) -> float:
-    """Return the point of Student's t that is as far out as z of the normal (Cornish & Fisher)."""
-    freedom = n_blocks - 1
-    first, second = (z**3 + z) / 4.0, (5.0 * z**5 + 16.0 * z**3 + 3.0 * z) / 96.0
-    return z + first / freedom + second / freedom**2
 
 
 def _check(returns: Mapping[str, Tensor], blocks: Mapping[str, Tensor]) -> None:

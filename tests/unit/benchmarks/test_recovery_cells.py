@@ -16,7 +16,7 @@ from tradingbot_benchmarks.recovery.cell import (
     read_results,
     run_cell,
 )
-from tradingbot_benchmarks.recovery.table import as_markdown, rows_of
+from tradingbot_benchmarks.recovery.table import as_markdown, over_seeds, rows_of
 from tradingbot_benchmarks.recovery.variants import VARIANTS
 
 
@@ -97,3 +97,10 @@ def test_cell_is_trained_and_judged_on_bars_after_training() -> None:
     assert found.oracle_bps > 0.0
     assert 0.0 <= found.entropy <= 1.0
     assert found.bars > 1_000
+
+
+def test_interval_over_three_seeds_has_students_point_of_the_tables() -> None:
+    found = over_seeds([0.0, 1.0, 2.0])
+
+    assert found.estimate == 1.0
+    assert found.high - 1.0 == 1.0 - found.low == pytest.approx(4.30265 / 3**0.5, rel=1e-5)

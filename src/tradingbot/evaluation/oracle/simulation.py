@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 
 from tradingbot.domain.errors import DataError
 from tradingbot.domain.seeding import stream
+from tradingbot.domain.student_t import student_point
 from tradingbot.evaluation.oracle.action_rule import require_cost
 from tradingbot.evaluation.statistics.bootstrap import automatic_block_bars, bar_counts
-from tradingbot.evaluation.statistics.interval import Interval
+from tradingbot.evaluation.statistics.interval import Interval, Z
 from tradingbot.evaluation.statistics.policy_intervals import DRAWS
 
 FloatArray = NDArray[np.float64]
@@ -74,7 +75,6 @@ def mean_turnover(targets: FloatArray) -> float:
     return float(np.abs(np.diff(held_positions(targets), axis=0)).mean())
 
 
-_Z = 1.959963984540054  # 97.5 % point of the normal distribution
 _MIN_REPLICATES = 8
 
 
@@ -133,16 +133,8 @@ def _require_replicates(count: int, what: str) -> None:
 def _student(replicates: FloatArray) -> Interval:
     count = len(replicates)
     centre = float(replicates.mean())
-    half = _student_point(count - 1) * float(replicates.std(ddof=1)) / math.sqrt(count)
+    half = student_point(Z, count - 1) * float(replicates.std(ddof=1)) / math.sqrt(count)
     return Interval(centre, centre - half, centre + half)
-
-
-def _student_point(freedom: int) -> float:
-    """97.5 % point of Student's t by Cornish-Fisher; within 0.2 % from seven degrees on."""
-    first = (_Z**3 + _Z) / 4.0
-    second = (5.0 * _Z**5 + 16.0 * _Z**3 + 3.0 * _Z) / 96.0
-    third = (3.0 * _Z**7 + 19.0 * _Z**5 + 17.0 * _Z**3 - 15.0 * _Z) / 384.0
-    return _Z + first / freedom + second / freedom**2 + third / freedom**3
 
 
 def _percentiles(estimate: float, draws: FloatArray) -> Interval:

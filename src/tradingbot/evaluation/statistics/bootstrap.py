@@ -16,8 +16,9 @@ from numpy.typing import ArrayLike
 
 from tradingbot.domain.errors import ConfigError
 from tradingbot.domain.seeding import stream
+from tradingbot.domain.student_t import student_point
 from tradingbot.evaluation.statistics import inputs
-from tradingbot.evaluation.statistics.dependence import measure_dependence, student_point
+from tradingbot.evaluation.statistics.dependence import measure_dependence
 from tradingbot.evaluation.statistics.inputs import FloatArray, IntArray, chunk_sizes, moves
 from tradingbot.evaluation.statistics.interval import Interval, Z
 

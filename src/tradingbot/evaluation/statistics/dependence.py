@@ -77,16 +77,6 @@ def effective_bars(series: ArrayLike) -> float:
     return len(numbers) / max(1.0, measure_dependence(numbers).inflation)
 
 
-def student_point(z: float, freedom: float) -> float:
-    """Return the point of Student's t that is as far out as z of the normal (Cornish & Fisher).
-
-    Fewer than two degrees of freedom count as two, where the approximation ends.
-    """
-    freedom = max(freedom, 2.0)
-    first, second = (z**3 + z) / 4.0, (5.0 * z**5 + 16.0 * z**3 + 3.0 * z) / 96.0
-    return z + first / freedom + second / freedom**2
-
-
 def _window_bars(deviation: FloatArray, products: FloatArray, quiet: int, most: int) -> int:
     """Twice the lag after which `quiet` autocorrelations in a row are insignificant."""
     count = len(deviation)

@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tradingbot.domain.errors import DataError
+from tradingbot.domain.student_t import student_point
 from tradingbot.evaluation.statistics import bootstrap
 from tradingbot.evaluation.statistics.bootstrap import MIN_BARS, Statistic, mean_of, sharpe_of
-from tradingbot.evaluation.statistics.dependence import measure_dependence, student_point
+from tradingbot.evaluation.statistics.dependence import measure_dependence
 from tradingbot.evaluation.statistics.inputs import (
     FloatArray,
     IntArray,

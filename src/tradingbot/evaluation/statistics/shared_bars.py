@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tradingbot.domain.seeding import stream
+from tradingbot.domain.student_t import student_point
 from tradingbot.evaluation.statistics import inputs
 from tradingbot.evaluation.statistics.aggregates import Aggregate, aggregate_of
 from tradingbot.evaluation.statistics.bootstrap import (
@@ -25,7 +26,6 @@ from tradingbot.evaluation.statistics.bootstrap import (
     stationary_indices,
     widening,
 )
-from tradingbot.evaluation.statistics.dependence import student_point
 from tradingbot.evaluation.statistics.inputs import FloatArray, chunk_sizes
 from tradingbot.evaluation.statistics.interval import Interval, Z
 

@@ -8,16 +8,10 @@ import pytest
 from tradingbot.data.synthetic.linear_bars import draw_ar1
 from tradingbot.domain.errors import DataError
 from tradingbot.evaluation.oracle.simulation import (
-    _student_point,
     intervals_over_symbols,
     intervals_over_time,
 )
 from tradingbot.evaluation.statistics.interval import Interval
-
-
-@pytest.mark.parametrize(("freedom", "point"), [(7, 2.36462), (30, 2.04227), (142, 1.97681)])
-def test_student_point_matches_the_tables(freedom, point):
-    assert _student_point(freedom) == pytest.approx(point, rel=2e-3)
 
 
 def test_symbol_interval_covers_the_mean_despite_autocorrelation():

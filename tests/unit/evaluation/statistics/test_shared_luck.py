@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tradingbot.evaluation.statistics.bootstrap import mean_of, sharpe_of, widening
-from tradingbot.evaluation.statistics.dependence import effective_bars, student_point
+from tradingbot.evaluation.statistics.dependence import effective_bars
 from tradingbot.evaluation.statistics.interval import wilson_interval
 from tradingbot.evaluation.statistics.policy_intervals import win_rate_interval
 from tradingbot.evaluation.statistics.shared_bars import runs_interval
@@ -121,8 +121,3 @@ def test_persistence_widens_and_independence_hardly_does() -> None:
     assert widening(generator.standard_normal(2000), 1.0) < 1.03
     assert widening(_persistent(generator, 2000, 0.8), 1.0) > 2.0
     assert widening(np.zeros(50), 1.0) == 1.0
-
-
-@pytest.mark.parametrize(("freedom", "point"), [(4, 2.776), (9, 2.262), (30, 2.042), (1e9, 1.960)])
-def test_student_points(freedom: float, point: float) -> None:
-    assert student_point(1.959964, freedom) == pytest.approx(point, rel=0.02)
