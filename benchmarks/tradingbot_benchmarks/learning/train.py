@@ -68,6 +68,8 @@ class TrainScale:
     """Timed turns of SAC."""
     evolution: EvolutionSize
     compiled: bool
+    hindsight_agents: int = 143
+    """In the replay that hindsight draws from."""
     hindsight_kept: int = 200_000
     """Transitions of each agent in the replay that hindsight draws from."""
     hindsight_steps: int = 6_000
@@ -115,6 +117,7 @@ TINY = replace(
     ),
     sac_blocks=1,
     evolution=TINY_EVOLUTION,
+    hindsight_agents=4,
     hindsight_kept=1_600,
     hindsight_steps=600,
 )
@@ -146,7 +149,7 @@ def measure_training(
         "sac_vs_sb3_to_quality": ("s", lambda: [sac_to_quality(scale)]),
         "ppo_143x100k": ("s", lambda: [ppo_whole(scale)]),
         "embed_143x2y": ("s", lambda: [embedding_record(scale.encoder)]),
-        "her_sample_ms": ("ms", lambda: [sampling(10, scale.hindsight_kept)]),
+        "her_sample_ms": ("ms", lambda: [sampling(scale.hindsight_agents, scale.hindsight_kept)]),
         "her_success_gain": (
             "fraction",
             lambda: [hindsight_gain(3, scale.hindsight_steps, with_sb3=scale.hindsight_with_sb3)],

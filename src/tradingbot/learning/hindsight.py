@@ -90,11 +90,12 @@ class Hindsight:
         """Draw transitions (N, M, …) as they were, and the goals (N, M, G) that are to count."""
         strategy = self._config.strategy
         assert strategy != "off"
-        drawn, other = replay.sample_with_other(n_samples, generator, strategy=strategy)
+        n_others = round(self._config.ratio * n_samples)
+        drawn, other = replay.sample_with_others(
+            n_samples, generator, strategy=strategy, n_others=n_others
+        )
         assert drawn.goal is not None
-        assert other.achieved is not None
-        n_other = round(self._config.ratio * n_samples)
-        return drawn, torch.cat([other.achieved[:, :n_other], drawn.goal[:, n_other:]], dim=1)
+        return drawn, torch.cat([replay.achieved_at(other), drawn.goal[:, n_others:]], dim=1)
 
 
 RewardOfGoal = Callable[[Transitions], Tensor]

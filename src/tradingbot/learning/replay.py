@@ -16,7 +16,7 @@ from tradingbot.learning.task import Observation, TaskStep, TransitionExtras, de
 
 _NOTHING = TransitionExtras()
 GoalStrategy = Literal["future", "episode", "random"]
-"""Where a goal in hindsight is taken from; see `Replay.sample_with_other`."""
+"""Where a goal in hindsight is taken from; see `Replay.sample_with_others`."""
 
 
 class Transitions(NamedTuple):
@@ -77,15 +77,12 @@ def transitions_of(
 class Replay(nn.Module):
     """The last `capacity` transitions of each agent; a module so that its tensors are its state.
 
-    A slot holds one step of all B environments. Each transition is two rows of one table each, so
-    that writing is two copies and sampling two gathers.
+    A slot holds one step of all B environments. Each transition is one record, so that writing is
+    one copy and sampling one gather: it is memory that sampling waits for.
     """
 
-    rows: Tensor
-    """(N, slots, B, 2) int32: seen, and what followed; a third is the episode where it is kept."""
-    numbers: Tensor
-    """(N, slots, B, W) private, final private, action, reward, continues, and the extras: W is
-    2 P + 3 for one number and no extras."""
+    records: Tensor
+    """(N, slots, B, R + W) int32: `rows`, and the bits of `numbers`."""
     cursor: Tensor
     """(1,) int64, slot that is written next."""
     count: Tensor
@@ -128,9 +125,10 @@ class Replay(nn.Module):
             *(int(extras.duration), int(extras.discount), extras.n_goal),
             extras.n_goal * int(extras.achieved),
         )
-        n_rows, width = 2 + extras.episode, sum(self._widths)
-        self.register_buffer("rows", torch.zeros(*shape, n_rows, dtype=torch.int32, device=device))
-        self.register_buffer("numbers", torch.zeros(*shape, width, device=device))
+        self._n_rows = 2 + extras.episode
+        width = self._n_rows + sum(self._widths)
+        records = torch.zeros(*shape, width, dtype=torch.int32, device=device)
+        self.register_buffer("records", records)
         self.register_buffer("cursor", torch.zeros(1, dtype=torch.int64, device=device))
         self.register_buffer("count", torch.zeros(1, dtype=torch.int64, device=device))
         if extras.episode:
@@ -144,6 +142,19 @@ class Replay(nn.Module):
     """(N, 1) int64, place of each agent's first transition when all axes but the last are one."""
 
     @property
+    def rows(self) -> Tensor:
+        """(N, slots, B, 2): seen, and what followed; a third is the episode where it is kept."""
+        return self.records[..., : self._n_rows]
+
+    @property
+    def numbers(self) -> Tensor:
+        """(N, slots, B, W) private, final private, action, reward, continues, and the extras.
+
+        W is 2 P + 3 for one number and no extras.
+        """
+        return self.records[..., self._n_rows :].view(torch.float32)
+
+    @property
     def state_bytes(self) -> int:
         """Memory of everything stored; reserved from the beginning, and what saving costs."""
         return sum(tensor.numel() * tensor.element_size() for tensor in self.state_dict().values())
@@ -151,16 +162,15 @@ class Replay(nn.Module):
     @torch.no_grad()
     def insert(self, step: Transitions) -> None:
         """Write one step of all environments, (N, B, …), over the oldest one once it is full."""
-        rows, numbers = self._pack(step)
+        record = self._pack(step)
         if step.episode is not None:
             self._span(step.episode)
-        self.rows.index_copy_(1, self.cursor, rows[:, None])
-        self.numbers.index_copy_(1, self.cursor, numbers[:, None])
+        self.records.index_copy_(1, self.cursor, record[:, None])
         self.cursor.add_(1).remainder_(self.n_slots)
         self.count.add_(1).clamp_(max=self.n_slots)
 
-    def _pack(self, step: Transitions) -> tuple[Tensor, Tensor]:
-        """Return what is kept of a step, as `rows` and `numbers` have it, (N, B, …) each."""
+    def _pack(self, step: Transitions) -> Tensor:
+        """Return what is kept of a step, (N, B, R + W)."""
         rows = torch.stack(
             [part for part in (step.row, step.final_row, step.episode) if part is not None], dim=-1
         ).to(torch.int32)
@@ -170,7 +180,7 @@ class Replay(nn.Module):
         single = torch.stack([part for part in columns if part is not None], dim=-1)
         goal = [part for part in (step.goal, step.achieved) if part is not None]
         numbers = torch.cat([step.private, step.final_private, action, single, *goal], dim=-1)
-        return rows, numbers.to(self.numbers.dtype)
+        return torch.cat([rows, numbers.float().view(torch.int32)], dim=-1)
 
     @torch.no_grad()
     def sample(self, n_samples: int, generator: torch.Generator) -> Transitions:
@@ -178,36 +188,37 @@ class Replay(nn.Module):
 
         There must be one at least.
         """
-        return self._take(self._draw_places(n_samples, generator))
+        return self.take(self._draw_places(n_samples, generator))
 
     @torch.no_grad()
-    def sample_with_other(
-        self, n_samples: int, generator: torch.Generator, *, strategy: GoalStrategy
-    ) -> tuple[Transitions, Transitions]:
-        """Draw transitions (N, M, …), and with each another one of the same agent.
+    def sample_with_others(
+        self, n_samples: int, generator: torch.Generator, *, strategy: GoalStrategy, n_others: int
+    ) -> tuple[Transitions, Tensor]:
+        """Draw transitions (N, M, …), and places (N, K) of others for the first K of them.
 
-        What was reached in the other one is a goal that hindsight can put in place of the one that
-        was aimed for. It is uniform over what is kept: of the same episode from this step on
-        (`future`), of the same episode (`episode`), or of everything (`random`). Episode numbers
+        What another one of the same agent reached is a goal that hindsight can put in place of the
+        one that was aimed for. It is uniform over what is kept: of the same episode from this step
+        on (`future`), of the same episode (`episode`), or of everything (`random`). Episode numbers
         must be kept; one look-up each, however long episodes are.
         """
         place = self._draw_places(n_samples, generator)
+        drawn = self.take(place)
         if strategy == "random":
-            return self._take(place), self._take(self._draw_places(n_samples, generator))
-        n_envs = self.rows.shape[2]
+            return drawn, self._draw_places(n_samples, generator)[:, :n_others]
+        share = torch.rand(place.shape, generator=generator, device=place.device)[:, :n_others]
+        place, n_envs = place[:, :n_others], self.rows.shape[2]
         slot = torch.div(place - self.first, n_envs, rounding_mode="floor")
         written, cursor, kept = self._clock(place)
         # When a slot was written, counted in slots; the newest stands before the cursor.
         made = written - 1 - torch.remainder(cursor - 1 - slot, self.n_slots)
-        number = torch.remainder(gather_places(self.rows[..., 2:], place)[..., 0], self.n_slots)
+        assert drawn.episode is not None
+        number = torch.remainder(drawn.episode[:, :n_others], self.n_slots)
         span = gather_places(self.spans, place + (number - slot) * n_envs).long()
         oldest = torch.maximum(span[..., 0], written - kept)
         begin = made if strategy == "future" else oldest
-        share = torch.rand(place.shape, generator=generator, device=place.device)
         count = span[..., 1] - begin + 1
         chosen = begin + torch.minimum((share * count).long(), count - 1)
-        other = torch.remainder(chosen, self.n_slots)
-        return self._take(place), self._take(place + (other - slot) * n_envs)
+        return drawn, place + (torch.remainder(chosen, self.n_slots) - slot) * n_envs
 
     @torch.no_grad()
     def episode(self, agent: int, env: int, number: int) -> Transitions:
@@ -222,7 +233,7 @@ class Replay(nn.Module):
         order = torch.arange(count, device=self.rows.device)
         slots = (order + cursor) % self.n_slots if count == self.n_slots else order
         inside = slots[self.rows[agent, slots, env, 2] == number]
-        return self._take(self.first[agent] + inside[None] * self.rows.shape[2] + env)
+        return self.take(self.first[agent] + inside[None] * self.rows.shape[2] + env)
 
     def _clock(self, place: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return slots written so far, the one written next, and how many are kept, at places."""
@@ -234,7 +245,8 @@ class Replay(nn.Module):
         env = torch.arange(n_envs, device=episode.device)
         place = self.first + torch.remainder(episode, self.n_slots) * n_envs + env
         flat, newest = self.spans.view(-1, 2), torch.remainder(self.cursor - 1, self.n_slots)
-        before = self.rows[..., 2:].index_select(1, newest)[:, 0, :, 0]
+        # Of whole records: selecting from a part of them would copy that part of the whole replay.
+        before = self.records.index_select(1, newest)[:, 0, :, 2]
         goes_on = (before == episode) & (self.written > 0)
         now = self.written.to(torch.int32).expand(n_agents, n_envs)
         begun = torch.where(goes_on, flat[place.reshape(-1), 0].view(place.shape), now)
@@ -249,10 +261,15 @@ class Replay(nn.Module):
         )
         return (share * (self.count * n_envs)).long() + self.first
 
-    def _take(self, place: Tensor) -> Transitions:
+    def achieved_at(self, place: Tensor) -> Tensor:
+        """Return what was reached (N, M, G) by the transitions at flat places (N, M)."""
+        return gather_places(self.records[..., -self.extras.n_goal :], place).view(torch.float32)
+
+    def take(self, place: Tensor) -> Transitions:
         """Return the transitions (N, M, …) at flat places (N, M)."""
-        rows, numbers = gather_places(self.rows, place).long(), gather_places(self.numbers, place)
-        parts = torch.split(numbers, list(self._widths), dim=-1)
+        record = gather_places(self.records, place)
+        rows, numbers = record[..., : self._n_rows].long(), record[..., self._n_rows :]
+        parts = torch.split(numbers.view(torch.float32), list(self._widths), dim=-1)
         private, final_private, action, reward, continues, *others = parts
         duration, discount, goal, achieved = others
         extras = self.extras

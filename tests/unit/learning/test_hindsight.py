@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from fixtures.replay_pairs import drawn_pairs
 from tradingbot.learning.hindsight import relabel_goals
 from tradingbot.learning.replay import Replay, Transitions
 from tradingbot.learning.task import TransitionExtras
@@ -80,7 +81,7 @@ def test_episode_that_missed_its_goal_reaches_what_it_reached() -> None:
 def test_later_transitions_are_of_the_same_episode_and_all_of_them_occur(n_steps: int) -> None:
     replay, generator = filled(n_steps), torch.Generator().manual_seed(1)
 
-    now, later = replay.sample_with_other(4_000, generator, strategy="future")
+    now, later = drawn_pairs(replay, 4_000, generator, strategy="future")
 
     assert now.episode is not None
     assert torch.equal(now.episode, later.episode)
@@ -98,7 +99,7 @@ def test_later_transitions_are_of_the_same_episode_and_all_of_them_occur(n_steps
 
 def test_hindsight_by_batches_pays_where_the_goal_is_reached() -> None:
     draws = torch.Generator().manual_seed(2)
-    now, later = filled(20).sample_with_other(500, draws, strategy="future")
+    now, later = drawn_pairs(filled(20), 500, draws, strategy="future")
     achieved = later.final_private[..., :1]
 
     relabelled = relabel_goals(now, achieved, reached, n_own=1)

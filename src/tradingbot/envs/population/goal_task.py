@@ -149,7 +149,11 @@ class GoalTask(PopulationTask):
             names = (PRIVATE_NAMES[_RETURN], PRIVATE_NAMES[_DRAWDOWN])
             now = [private[..., self._account_names.index(name)] for name in names]
             inputs = goal_inputs((goal[..., 0], goal[..., 1]), (now[0], now[1]), self._units)
-            return torch.cat([private[..., : self.n_own], torch.stack(inputs, -1)], -1)
+            seen = private.new_empty((*private.shape[:-1], self.n_private))
+            seen[..., : self.n_own] = private[..., : self.n_own]
+            for column, each in enumerate(inputs, start=self.n_own):
+                seen[..., column] = each
+            return seen
 
         seen = transitions._replace(
             private=shown(transitions.private), final_private=shown(transitions.final_private)

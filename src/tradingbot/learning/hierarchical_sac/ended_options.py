@@ -70,13 +70,12 @@ class EndedOptions(Replay):
     @torch.no_grad()
     def insert_where(self, step: Transitions, ended: Tensor) -> None:
         """Write what options have come to (N, B, …); it stays where they `ended` (N, B)."""
-        rows, numbers = self._pack(step)
+        record = self._pack(step)
         place = self._place(self.lane_cursor)
         if step.achieved is not None:
             self._insert_course(step, place, ended)
-        flat, width = place.reshape(-1), numbers.shape[-1]
-        self.rows.view(-1, rows.shape[-1])[flat] = rows.view(-1, rows.shape[-1])
-        self.numbers.view(-1, width)[flat] = numbers.view(-1, width)
+        width = record.shape[-1]
+        self.records.view(-1, width)[place.reshape(-1)] = record.view(-1, width)
         self.lane_cursor.copy_(torch.remainder(self.lane_cursor + ended, self.n_slots))
         self.lane_count.copy_((self.lane_count + ended).clamp(max=self.n_slots - 1))
 
@@ -89,7 +88,7 @@ class EndedOptions(Replay):
         newest = (place * longest + step.duration.long() - 1).reshape(-1)
         self.courses.view(-1, width)[newest] = step.achieved.reshape(-1, width).float()
         before = self._place(torch.remainder(self.lane_cursor - 1, self.n_slots))
-        goes_on = (gather_places(self.rows, before)[..., 2] == step.episode) & (
+        goes_on = (gather_places(self.records, before)[..., 2] == step.episode) & (
             self.lane_written > 0
         )
         span = self._place(torch.remainder(step.episode, self.n_slots))
@@ -113,9 +112,9 @@ class EndedOptions(Replay):
         )
         return written, cursor, kept
 
-    def _take(self, place: Tensor) -> Transitions:
+    def take(self, place: Tensor) -> Transitions:
         """Return options (N, M, …) with the courses that they took, where those are kept."""
-        taken = super()._take(place)
+        taken = super().take(place)
         if not self.extras.achieved:
             return taken
         return taken._replace(course=gather_places(self.courses, place))

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from fixtures.compass_task import CompassTask
+from fixtures.replay_pairs import drawn_pairs
 from fixtures.toy_tasks import SignalTask
 from tradingbot.domain.errors import ConfigError
 from tradingbot.learning.hierarchical_sac.config import HierarchicalSACConfig
@@ -124,7 +125,7 @@ def test_other_goals_are_of_options_that_are_kept_and_may_be_aimed_for(strategy:
         elapsed, episode = torch.where(ended, 0.0, elapsed), episode + done
 
     generator = torch.Generator().manual_seed(2)
-    now, other = kept.sample_with_other(4_000, generator, strategy=strategy)  # type: ignore[arg-type]
+    now, other = drawn_pairs(kept, 4_000, generator, strategy=strategy)  # type: ignore[arg-type]
 
     for agent in range(2):
         whole = [each for (n, _), made in expected.items() if n == agent for each in made[-4:]]

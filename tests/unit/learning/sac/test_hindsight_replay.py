@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from fixtures.replay_pairs import drawn_pairs
 from tradingbot.domain.errors import ConfigError
 from tradingbot.envs.build_world import synthetic_world
 from tradingbot.envs.config import EnvConfig
@@ -90,7 +91,7 @@ def test_goals_come_from_where_the_strategy_says(strategy: Strategy, n_steps: in
         for place, lane in zip(_part(each.achieved).reshape(-1, 2), range(6), strict=True):
             number[tuple(place.tolist())] = (step, lane)
 
-    now, other = replay.sample_with_other(300, torch.Generator().manual_seed(3), strategy=strategy)
+    now, other = drawn_pairs(replay, 300, torch.Generator().manual_seed(3), strategy=strategy)
 
     ahead = []
     for agent in range(2):
@@ -117,9 +118,7 @@ def test_four_of_five_transitions_get_a_goal_that_was_reached() -> None:
     draws = torch.Generator().manual_seed(1)
 
     found = hindsight.sample(replay, 500, draws)
-    drawn, other = replay.sample_with_other(
-        500, torch.Generator().manual_seed(1), strategy="future"
-    )
+    drawn, other = drawn_pairs(replay, 500, torch.Generator().manual_seed(1), strategy="future")
 
     assert HindsightConfig().ratio == 0.8
     assert torch.equal(_part(found.goal)[:, :400], _part(other.achieved)[:, :400])
