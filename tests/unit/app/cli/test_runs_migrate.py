@@ -5,16 +5,26 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from fixtures.small_runs import NOW
 from tradingbot.app.cli.application import run as run_command
 from tradingbot.learning.trainer_tensors import copied_tensors
 from tradingbot.networks.threads import torch_threads
-from tradingbot.runs import CheckpointContent, RunDirectory, RunPlan, save_checkpoint, source_sha256
-from tradingbot.training.config_files import load_train_config
+from tradingbot.runs import (
+    CheckpointContent,
+    RunDirectory,
+    RunPlan,
+    find_run,
+    save_checkpoint,
+    source_sha256,
+)
+from tradingbot.runs.loading import require_checkpoint
+from tradingbot.training.config_files import config_of_mapping, load_train_config
 from tradingbot.training.data import open_data
 from tradingbot.training.preparation import prepare_training_setup
+from tradingbot.training.results import backtest_agents
 from unit.app.cli.conftest import Answer
 
 
@@ -122,6 +132,20 @@ def test_migration_keeps_what_the_old_policy_earned_on_bars_it_never_saw(
     assert factor["discrete_bp"] <= factor["continuous_bp"][str(factor["factor"])]
     show = ask(capsys, trained, "runs", "show", f"kept-{learner}", "--json").document
     assert show["record"]["learner"] == learner
+    earned_bp = 1e4 * stored_returns(trained, f"kept-{learner}").mean()
+    assert earned_bp == pytest.approx(cost["continuous_bp"][0], rel=1e-4)
+
+
+def stored_returns(workspace: Path, name: str) -> np.ndarray:
+    """Play the checkpoint of a run, as it lies on the disk, over validation."""
+    run = find_run(workspace / "runs", name)
+    config = config_of_mapping(run.record.config)
+    data = open_data(config, workspace)
+    agent = require_checkpoint(run, "last", None, rule="must be", remedy="").agent
+    setup = prepare_training_setup(config, data, seed=5)
+    for part, network in setup.learner.networks().items():
+        network.load_state_dict({key: agent[f"{part}.{key}"] for key in network.state_dict()})
+    return backtest_agents(setup, data, data.split.validation, setup.learner.act).returns
 
 
 def test_learner_that_cannot_go_on_is_refused(
