@@ -20,11 +20,12 @@ from fixtures.alpaca_server import KEY_ID, SECRET_KEY
 from fixtures.paper_workspace import LAST_DAY, make_paper_workspace, market_until
 from fixtures.simulated_market import SimulatedMarket
 from tradingbot.app.cli.application import run
-from tradingbot.app.paper import signals
+from tradingbot.app.paper import planning, signals
+from tradingbot.app.paper.phase import read_phase
 from tradingbot.data.calendar import TradingCalendar
 from tradingbot.data.ingest import ingest
 from tradingbot.data.store import BarStore
-from tradingbot.domain.events.session import ActAudited, ModelLoaded
+from tradingbot.domain.events.session import ActAudited, AlertRaised, ModelLoaded
 from tradingbot.domain.timeframe import BarGrid, Timeframe
 from tradingbot.runtime.journal.reading import JournalReader
 from tradingbot.runtime.session.bar_record import BarRecord
@@ -250,24 +251,59 @@ def test_B15_positions_made_outside_are_adopted_by_a_persons_word(desk: LiveDesk
     ]
 
 
-def test_folder_that_grows_feeds_a_session(
-    desk: LiveDesk, coming: pl.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def feed_folder(desk: LiveDesk, coming: pl.DataFrame, folder: Path, n_bars: int = 3) -> None:
+    """Let a file of each of the next bars appear twelve seconds after its close."""
+
     def put(k: int, bars: pl.DataFrame) -> None:
-        half = tmp_path / f".{k}.csv"
+        half = folder / f".{k}.csv"
         table = bars.select(
             "symbol", pl.col("closed_at").dt.strftime("%Y-%m-%dT%H:%M:%SZ").alias("timestamp"),
             *("open", "high", "low", "close", "volume"),
         )  # fmt: skip
         table.write_csv(half)
-        half.rename(tmp_path / f"bars-{k}.csv")
+        half.rename(folder / f"bars-{k}.csv")
 
-    (tmp_path / "half.csv.part").write_text("not yet")
-    (tmp_path / "broken.csv").write_text("symbol,timestamp\nSPY,never\n")
-    for k, close in enumerate(desk.market.closes[:3]):
+    for k, close in enumerate(desk.market.closes[:n_bars]):
         rows = coming.filter(pl.col("closed_at") == close)
         moment = close + timedelta(seconds=12)
         desk.market.events.append((moment, lambda k=k, rows=rows: put(k, rows)))  # type: ignore[misc]
+
+
+def test_session_that_warms_up_is_told_from_one_that_waits(
+    desk: LiveDesk, coming: pl.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    n_known = BarStore(desk.workspace).open("history").load_bars()["closed_at"].n_unique()
+    monkeypatch.setattr(planning, "count_warm_up", lambda _: n_known + 2)
+    feed_folder(desk, coming, tmp_path)
+    seen: list[dict[str, Any]] = []
+    for hour in (13, 14, 15):
+        look = (at(WEDNESDAY, hour, 45), lambda: seen.append(read_phase(desk.folder("warm"))))
+        desk.market.events.append(look)
+    desk.stop_at("warm", at(WEDNESDAY, 17, 0))
+
+    told = desk.start("warm", "--bars", f"folder:{tmp_path}")
+
+    assert f"{n_known} of {n_known + 2} bars are known, nothing is decided before" in told
+    closes = [each.isoformat() for each in desk.market.closes]
+    of = f"of {n_known + 2} bars"
+    assert seen == [
+        {"phase": "warming up", "warm_up": f"{n_known} {of}", "next_bar_at": closes[0]},
+        {"phase": "waiting", "warm_up": None, "next_bar_at": closes[1]},
+        {"phase": "waiting", "warm_up": None, "next_bar_at": closes[2]},
+    ]
+    assert decided(desk, "warm") == set(desk.market.closes[1:3])
+    assert desk.status("warm")["phase"] == "not running"
+    with JournalReader.at(desk.folder("warm").journal) as journal:
+        codes = [event.code for event in journal.events("warm", AlertRaised)]  # type: ignore[attr-defined]
+    assert codes == ["WARMING_UP", "WARM"]
+
+
+def test_folder_that_grows_feeds_a_session(
+    desk: LiveDesk, coming: pl.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "half.csv.part").write_text("not yet")
+    (tmp_path / "broken.csv").write_text("symbol,timestamp\nSPY,never\n")
+    feed_folder(desk, coming, tmp_path)
     desk.stop_at("fed", at(WEDNESDAY, 17, 0))
     with monkeypatch.context() as patched:
         patched.chdir(tmp_path.parent)

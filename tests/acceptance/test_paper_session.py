@@ -332,9 +332,18 @@ def test_limits_of_an_order_are_set_and_what_they_deny_is_told(paper: Paper) -> 
     assert document["denials"]["SYMBOL_RESTRICTED"] > 0
 
     bundle = str(paper.workspace / "drawn.zip")
-    words = ("--dataset", "mine", "--from", "2025-10-08", "--limit", "max_position_frac=0.01")
-    told = paper("start", bundle, "--name", "told", *words)
-    assert "e.g. --limit max_position_frac=0.06" in " ".join(told.split())
+    days = ("--dataset", "mine", "--from", "2025-10-08")
+    told = paper("start", bundle, "--name", "told", *days, "--limit", "max_position_frac=0.01")
+    told = " ".join(told.split())
+    before = r"limits deny (\d+) of (\d+) orders that the model wants at the 39 bars before: "
+    found = re.search(
+        before + r".*MAX_POSITION \d+.* e\.g\. .*--limit max_position_frac=0\.06", told
+    )
+    assert found is not None
+    assert 0.1 < int(found[1]) / int(found[2]) <= 1.0
+    for name, words in {"wide": ("--limit", "max_position_frac=0.06"), "open": ()}.items():
+        told_wide = paper("start", bundle, "--name", name, *days, *(words or ("--unlimited",)))
+        assert "MAX_POSITION" not in told_wide
     assert "--authorise names who may arm it" in " ".join(told.split())
 
 

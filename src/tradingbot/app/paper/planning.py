@@ -10,12 +10,12 @@ from decimal import ROUND_DOWN, Decimal
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from tradingbot.app.paper.bars import config_of, hours_of, open_bars
+from tradingbot.app.paper.period import after_warm_up, count_warm_up, find_period
+from tradingbot.app.paper.rehearsal import rehearse
 from tradingbot.data.calendar import closing_day
 from tradingbot.data.sources.pacing import Clock
-from tradingbot.domain.errors import ConfigError, DataError
+from tradingbot.domain.errors import ConfigError, DataError, UserError
 from tradingbot.domain.exact_number import MAX_DECIMALS
 from tradingbot.domain.plain_values import read_record
 from tradingbot.features.inputs import MarketInputs
@@ -31,15 +31,12 @@ from tradingbot.risk.limits import (
     split_limits,
 )
 from tradingbot.runtime.brokers.paper.broker import PaperOptions
-from tradingbot.runtime.session.bars import as_datetime
+from tradingbot.runtime.session.clock import ExchangeHours
 from tradingbot.runtime.session.decision import places_of
 from tradingbot.runtime.session.settings import SessionSettings
 from tradingbot.serving.bundle_fit import require_unseen
 from tradingbot.serving.served_model import ServedModel
 from tradingbot.training.config import TrainConfig
-
-DEFAULT_DAYS = 7
-"""Days before the last one that are replayed unless told otherwise."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +98,6 @@ def plan_session(
     cash = _n_accounts(model) * rules.account.initial_cash_ccy
     order_limits, session_limits = _limits_of(request, model, rules)
     rules = _with_stop_loss(rules, session_limits)
-    _tell_of_positions(_n_accounts(model), rules.limits, order_limits, told)
     shadow = None if request.shadow is None else ServedModel.open(request.shadow)
     if shadow is not None and shadow.symbols != model.symbols:
         rule = "a shadow must decide for the symbols of the model"
@@ -136,13 +132,19 @@ def plan_session(
         verdict=manifest.verdict.status,
         standing=request.standing,
     )
-    first, stop = _bar_numbers(settings, inputs, request, clock)
+    hours = hours_of(settings, inputs, clock)
+    days = (request.start, request.end) if settings.is_replay else None
+    first, stop = find_period(inputs, days, hours, clock.now())
+    first = after_warm_up(first, stop, count_warm_up(model), inputs, told)
     if stop is not None:
         try:
             require_unseen(manifest, str(closing_day(inputs.closed_at)[first]), where=request.name)
         except ConfigError as e:
             told(f"in sample, worth nothing as a test: {e}")
-    return replace(settings, first_bar=first, stop_bar=stop)
+    settings = replace(settings, first_bar=first, stop_bar=stop)
+    if not request.is_unlimited:
+        _tell_of_denials(settings, model, inputs, hours, told)
+    return settings
 
 
 def require_inputs(
@@ -168,16 +170,6 @@ def require_inputs(
             was=f"none of {', '.join(lacking[:5])}",
             remedy="Choose a --dataset that has them, or leave it out for that of the model's run",
         )
-
-
-def _bar_numbers(
-    settings: SessionSettings, inputs: MarketInputs, request: SessionRequest, clock: Clock
-) -> tuple[int, int | None]:
-    """Return the number of the first bar that is decided on, and the one after the last."""
-    if settings.is_replay:
-        return _period(inputs, request.start, request.end)
-    now, last = clock.now(), as_datetime(inputs.closed_at[-1])
-    return inputs.shape[0] + hours_of(settings, inputs, clock).count_closes(last, now), None
 
 
 def _n_accounts(model: ServedModel) -> int:
@@ -252,33 +244,18 @@ def _limits_of(
     )
 
 
-def _tell_of_positions(
-    n_accounts: int, own: RiskLimits, limits: RiskLimits, told: Callable[[str], None]
+def _tell_of_denials(
+    settings: SessionSettings,
+    model: ServedModel,
+    inputs: MarketInputs,
+    hours: ExchangeHours,
+    told: Callable[[str], None],
 ) -> None:
-    """Say so where a symbol's own account may hold more than the session allows of the whole."""
-    share = own.max_position_frac / n_accounts
-    if n_accounts > 1 and limits.max_position_frac < share:
-        told(
-            f"a position may have {share:.0%} of the account by the rules of the model, and "
-            f"{limits.max_position_frac:.0%} by those of the session: what is beyond is denied "
-            f"(MAX_POSITION). Raise it with e.g. --limit max_position_frac={1.2 * share:.2f}"
-        )
-
-
-def _period(inputs: MarketInputs, start: date | None, end: date | None) -> tuple[int, int]:
-    """Return the number of the first bar that is decided on, and the one after the last."""
-    days = closing_day(inputs.closed_at)
-    stop = len(days)
-    if end is not None:
-        stop = int(np.searchsorted(days, np.datetime64(end, "D"), side="right"))
-    last = days[max(stop, 1) - 1]
-    wanted = np.datetime64(start, "D") if start else last - np.timedelta64(DEFAULT_DAYS, "D")
-    first = int(np.searchsorted(days, wanted))
-    if stop - first < 2:
-        raise DataError(
-            "the days of a session must hold a bar to decide at and one after it",
-            was=f"{start or wanted} … {end or last}",
-            where=f"{days[0]} … {days[-1]}",
-            remedy="Choose days that the data cover",
-        )
-    return first, stop
+    """Say how much of what the model wants the limits would deny, where that is a good part."""
+    try:
+        found = rehearse(settings, model, inputs, hours)
+    except UserError as e:  # only who starts it is told less
+        told(f"what the limits deny is not known: {e}")
+        return
+    if found is not None and found.is_worth_telling:
+        told(found.words)

@@ -9,11 +9,13 @@ from pathlib import Path
 from tradingbot import __version__
 from tradingbot.app.console import print_note, print_text, progress_bar, show_json
 from tradingbot.app.paper import signals
+from tradingbot.app.paper.phase import PhaseBoard, ToldBars
 from tradingbot.app.paper.session import open_session
 from tradingbot.app.paper.status import tell_ending
 from tradingbot.data.sources.pacing import Clock
 from tradingbot.data.sources.source import Progress
 from tradingbot.domain.errors import BrokerUnavailableError
+from tradingbot.domain.events.session import AlertLevel, AlertRaised
 from tradingbot.runtime.session.bars import MarketBar
 from tradingbot.runtime.session.control import adopt
 from tradingbot.runtime.session.folder import Request, SessionFolder
@@ -28,6 +30,9 @@ from tradingbot.runtime.session.loop import (
     run_session,
 )
 from tradingbot.runtime.session.session import TradingSession
+
+WARMING_UP, WARM = "WARMING_UP", "WARM"
+"""Codes of what a live session tells of its warm-up."""
 
 
 def trade_session(
@@ -64,8 +69,13 @@ def run_to_end(
     for attempt in count():
         try:
             with open_session(folder, workspace, clock=clock) as session:
+                board = _board_of(session, folder, clock)
+                session.source = ToldBars(session.source, board)
                 _begin(session, folder, clock, adopted_by)
-                ending = run_session(session, folder, _pace(folder, clock, progress))
+                _tell_of_warm_up(session, folder, clock)
+                ending = run_session(
+                    session, folder, _pace(session, folder, clock, board, progress)
+                )
                 session.desk.require_journal()
                 return ending
         except BrokerUnavailableError as e:
@@ -92,12 +102,37 @@ def _begin(
     begin(session, folder, clock.now(), __version__)
 
 
-def _pace(folder: SessionFolder, clock: Clock, progress: Progress) -> Pace:
+def _board_of(session: TradingSession, folder: SessionFolder, clock: Clock) -> PhaseBoard:
+    settings = folder.settings()
+    waits = not settings.is_replay or settings.speed > 0.0
+    first = settings.first_bar
+    return PhaseBoard(folder, session.hours, first_bar=first, waits=waits, now=clock.now)
+
+
+def _tell_of_warm_up(session: TradingSession, folder: SessionFolder, clock: Clock) -> None:
+    """Journal that a live session decides nothing yet: who waits for it may ask why."""
+    settings = folder.settings()
+    if session.bar is None and not settings.is_replay:
+        words = f"nothing is decided before the last of {settings.first_bar + 1} bars"
+        session.desk.record(AlertRaised(clock.now(), AlertLevel.INFO, WARMING_UP, words))
+
+
+def _pace(
+    session: TradingSession,
+    folder: SessionFolder,
+    clock: Clock,
+    board: PhaseBoard,
+    progress: Progress,
+) -> Pace:
     settings = folder.settings()
     total = settings.stop_bar or 0
 
     def tell(bar: MarketBar) -> None:
         progress(bar.number + 1, total, f"{bar.closed_at:%Y-%m-%d %H:%M}")
+        board.take(bar)
+        if bar.number + 1 == settings.first_bar and not settings.is_replay:
+            words = f"{settings.first_bar} bars were taken; the next one is decided on"
+            session.desk.record(AlertRaised(clock.now(), AlertLevel.INFO, WARM, words))
 
     is_live = not settings.is_replay
     return Pace(clock, is_live, signals.pace_of(0.0 if is_live else settings.speed), tell)

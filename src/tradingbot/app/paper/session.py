@@ -68,7 +68,7 @@ def open_session(
         shadow = None
         if settings.shadow is not None:
             shadow = ServedModel.open(Path(settings.shadow), sha256=settings.shadow_sha256)
-        desk = _desk_of(settings, journal, broker)
+        desk = desk_of(settings, journal, broker)
         if isinstance(broker, PaperBroker):
             rewind_venue(desk, broker, clock.now())
         session = TradingSession(
@@ -125,7 +125,8 @@ def open_reference(reference: ModelReference) -> ServedModel:
     return ServedModel.open(Path(reference.path), sha256=reference.sha256)
 
 
-def _desk_of(settings: SessionSettings, journal: SessionJournal, broker: Broker) -> Desk:
+def desk_of(settings: SessionSettings, journal: SessionJournal, broker: Broker) -> Desk:
+    """Put gate, holdings, journal and venue of a session on one desk."""
     gate = SessionGate(OrderBook(), limits=settings.limits, session_limits=settings.session_limits)
     holdings = Holdings(Decimal(str(settings.venue.cash_ccy)))
     return Desk(settings.name, journal, broker, gate, holdings)

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Any
 
 from tradingbot.app.console import print_text, show_json
+from tradingbot.app.paper.phase import read_phase
 from tradingbot.domain.events.session import AlertRaised, DecisionMade, SessionStarted
 from tradingbot.domain.order import OrderStatus
 from tradingbot.runtime.breaker import list_tripped, permitted_state
@@ -16,16 +17,17 @@ from tradingbot.runtime.session.folder import SessionFolder
 
 def status_of(folder: SessionFolder) -> dict[str, Any]:
     """Return state, money, positions, orders, denials, breakers and alerts of a session."""
+    limits = folder.settings().session_limits
     with JournalReader.at(folder.journal_address) as journal:
         state, orders = journal.state(folder.name), journal.orders(folder.name)
         breakers = recall_breakers(journal, folder.name, state)
         fills = journal.fills(folder.name)
         alerts = journal.events(folder.name, AlertRaised)
         shadows = journal.events(folder.name, DecisionMade)
-    limits = folder.settings().session_limits
     return {
         "session": folder.name,
         "is_running": folder.is_running,
+        **read_phase(folder),
         "at": None if state is None else state.at.isoformat(),
         "trading_state": permitted_state(breakers, limits).value,
         "equity_ccy": None if state is None else f"{state.equity_ccy:.2f}",

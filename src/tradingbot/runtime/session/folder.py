@@ -1,7 +1,7 @@
 """The folder of a session: settings, lock, requests of persons, journal and paper venue.
 
 <workspace>/sessions/<name>/
-session.json  lock  requests/  journal.sqlite  venue.sqlite  bars/
+session.json  lock  requests/  journal.sqlite  venue.sqlite  phase.json  bars/
 """
 
 from __future__ import annotations
