@@ -6,10 +6,12 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+import tradingbot as tb
 from fixtures.download_rig import WEEK, make_source
-from fixtures.faulty_server import HANG, Fault, as_json, local
+from fixtures.faulty_server import HANG, Fault, as_json, local, trading_days
 from fixtures.yahoo_server import YahooServer, chart, chart_error, starts_on
 from tradingbot.data.schema import require_bars
 from tradingbot.data.sources.download import DownloadRequest
@@ -133,6 +135,38 @@ def test_daily_bars_close_with_their_session_and_can_include_dividends(
         assert adjusted.bars[column].to_list() == pytest.approx((plain.bars[column] / 2).to_list())
     assert adjusted.bars["volume"].equals(plain.bars["volume"])
     assert adjusted.provenance.adjustment == "split_dividend"
+
+
+def test_D15_a_dividend_is_earned_once_over_its_ex_date(
+    yahoo_server: YahooServer, tmp_path: Path
+) -> None:
+    """A share at 100 pays 4: with dividends in the prices its worth goes on, without it falls."""
+    starts = [
+        at for day in trading_days(date(2024, 11, 4), WEEK.end) for at in starts_on(day, "1d")
+    ]
+    body, ex_date = chart("AAPL", starts, "1d"), len(starts) // 2
+    prices = [100.0 if k < ex_date else 96.0 for k in range(len(starts))]
+    told = body["chart"]["result"][0]["indicators"]
+    told["quote"][0] |= dict.fromkeys(("open", "high", "low", "close"), prices)
+    told["adjclose"] = [{"adjclose": [96.0] * len(starts)}]
+    yahoo_server.always = as_json(body)
+    worth = {}
+    for adjustment in ("split", "split_dividend"):
+        asked = (DAILY.symbols, date(2024, 11, 4), DAILY.end, DAILY.timeframe)
+        request = DownloadRequest(*asked, adjustment=adjustment)
+        bars = make_source("yfinance", yahoo_server.url, tmp_path, request).fetch().bars
+        named = {"timestamp": "closed_at"}
+        loaded = tb.load_bars(
+            bars, timeframe="1d", stamps="close", columns=named, adjustment=adjustment
+        )
+        worth[adjustment] = tb.backtest("buy_and_hold", loaded, costs="free").played.equity[:, 0]
+    jump = np.diff(worth["split_dividend"]) / worth["split_dividend"][:-1]
+
+    assert len(worth["split"]) > 20
+    assert np.abs(jump).max() < 1e-12  # continuous over the ex-date
+    held = worth["split_dividend"][-1]
+    credited = worth["split"][-1] + 0.04 * held  # the four that were paid on each share at 100
+    assert held == pytest.approx(credited)
 
 
 def test_range_beyond_yahoos_memory_is_refused_in_its_words(
