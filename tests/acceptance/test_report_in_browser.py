@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from fixtures.browser import Browser, find_browser
+from fixtures.example_backtest import example_backtest
 from fixtures.example_dossier import (
+    around,
     bare_dossier,
     example_dossier,
     example_memo,
     large_dossier,
     strange_dossier,
 )
+from tradingbot.evaluation.performance.record import EarnedParts
+from tradingbot.evaluation.report.backtest_page import render_backtests
 from tradingbot.evaluation.report.dossier_page import render_dossier
 
 PROGRAM = find_browser()
@@ -31,12 +35,13 @@ AGENT, SHARPE, RETURN = 0, 2, 3
 
 @dataclass(frozen=True)
 class Pages:
-    """Files of the four example dossiers."""
+    """Files of the four example dossiers, and of a backtest."""
 
     full: Path
     large: Path
     bare: Path
     strange: Path
+    backtest: Path
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +56,13 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Pages:
     for name, dossier in dossiers.items():
         page = render_dossier(dossier, example_memo("NO-GO" if name == "bare" else "GO"))
         (folder / f"{name}.html").write_text(page, encoding="utf-8")
-    return Pages(**{name: folder / f"{name}.html" for name in dossiers})
+    played = [example_backtest(policy=name) for name in ("sma_cross", "buy_and_hold")]
+    parts = EarnedParts(around(-1.1, 0.2), around(-0.6, 0.1), around(1.6, 1.5))
+    told = replace(example_dossier().test.policies[0], earned=parts)
+    figures = [replace(told, policy=each.policy) for each in played]
+    page = render_backtests(played, figures, "made up")
+    (folder / "backtest.html").write_text(page, encoding="utf-8")
+    return Pages(**{name: folder / f"{name}.html" for name in (*dossiers, "backtest")})
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +91,7 @@ def test_page_opens_without_complaint_request_or_overflow(
 
 
 @pytest.mark.parametrize("width", [1100, 1200, 1300, 1440])
-@pytest.mark.parametrize("name", ["full", "large"])
+@pytest.mark.parametrize("name", ["full", "large", "backtest"])
 def test_tables_fit_beside_the_contents(
     browser: Browser, pages: Pages, name: str, width: int
 ) -> None:

@@ -192,4 +192,5 @@ def _cell_of(words: str, head: Column) -> Cell:
     if not head.is_number:
         return text(words)
     found = _LEADING.match(words.replace(",", "").replace("\u2212", "-"))
-    return Cell(words, float(found.group()) if found else None)
+    estimate, bracket, ends = words.partition(" [")
+    return Cell(estimate, float(found.group()) if found else None, note=bracket.strip() + ends)

@@ -63,7 +63,9 @@ def judge_outlook(
     if act:
         return Outlook("Act now", _headline(running, "something stopped or tripped"), (*act, *look))
     if look:
-        return Outlook("Have a look", _headline(running, "nothing has tripped"), tuple(look))
+        any_tripped = any(each.tripped for each in sessions)
+        rest = "what tripped has stopped" if any_tripped else "nothing has tripped"
+        return Outlook("Have a look", _headline(running, rest), tuple(look))
     if not running:
         names = f"{len(sessions)} sessions are on record" if sessions else "no session was started"
         return Outlook("Nothing runs", f"No session trades now; {names}.", ())

@@ -14,6 +14,8 @@ from hypothesis.extra.numpy import arrays
 from tradingbot.monitoring.dashboard.figures.curves import draw_curves
 from tradingbot.monitoring.dashboard.figures.downsample import COLUMNS, pick_points
 from tradingbot.monitoring.dashboard.figures.equity import draw_equity
+from tradingbot.monitoring.dashboard.figures.heat_map import HeatScale, draw_heat_map
+from tradingbot.monitoring.dashboard.figures.style import add_line, blank_figure
 from tradingbot.monitoring.dashboard.moments import UTC_ZONE
 from tradingbot.monitoring.dashboard.palette import palette_of
 from tradingbot.monitoring.dashboard.sources.session_view import EquitySeries
@@ -75,3 +77,44 @@ def test_single_spike_in_a_million_points_survives() -> None:
 @pytest.mark.parametrize("numbers", [[], [1.0], [np.nan], [np.inf, 1.0, -np.inf]])
 def test_few_points_all_stay(numbers: list[float]) -> None:
     assert pick_points(np.array(numbers)).tolist() == list(range(len(numbers)))
+
+
+def test_curve_of_one_number_is_flat_not_its_rounding() -> None:
+    steps, palette = list(range(6)), palette_of("light")
+    noise = [0.05, 0.05 + 1e-17, 0.05 - 7e-18, 0.05, 0.05 + 7e-18, 0.05]
+
+    flat = draw_curves(steps, {"entropy": noise}, palette, y="entropy").figure
+    moving = draw_curves(steps, {"entropy": [0.05, 0.06]}, palette, y="entropy").figure
+    nothing = draw_curves([], {"entropy": []}, palette, y="entropy").figure
+
+    assert flat.layout.yaxis.range == pytest.approx((0.045, 0.055))
+    assert moving.layout.yaxis.range is None
+    assert nothing.layout.yaxis.range is None
+
+
+@pytest.mark.parametrize(
+    ("numbers", "mode"),
+    [
+        ([1.0, np.nan, 2.0], "lines+markers"),
+        ([1.0, 2.0, np.nan, 3.0, 4.0], "lines"),
+        ([5.0], "lines+markers"),
+    ],
+)
+def test_point_between_gaps_is_a_mark(numbers: list[float], mode: str) -> None:
+    figure = blank_figure(palette_of("light"))
+    add_line(figure, np.arange(len(numbers)), np.array(numbers), "a", "#000")
+
+    assert figure.data[0].mode == mode
+
+
+def test_heat_map_writes_numbers_only_where_they_fit() -> None:
+    scale, palette = HeatScale("x", "y", "u", "+.1f"), palette_of("light")
+    few, many = (
+        draw_heat_map(np.full((1, n), -1.0), ["-1 … 1"], ["c"] * n, scale, palette).figure
+        for n in (24, 25)
+    )
+
+    assert few.data[0].texttemplate == "%{text}"
+    assert few.data[0].text[0][0] == "−1.0"
+    assert few.layout.yaxis.ticktext == ("−1 … 1",)
+    assert not many.data[0].texttemplate

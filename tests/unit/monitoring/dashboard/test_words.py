@@ -101,6 +101,7 @@ def test_B22_a_kill_before_the_first_bar_is_shown(tmp_path: Path, *, is_running:
     found = judge_outlook([view], {}, ZONE)
     assert found.word == ("Act now" if is_running else "Have a look")
     assert "kill switch tripped" in found.reasons[0]
+    assert "nothing has tripped" not in found.headline
     assert f">{found.word}<" in pages["Live"]
     assert "halted" in pages["Live"]
     for name, words in pages.items():

@@ -273,9 +273,10 @@ def _full(title: str, draw: Callable[..., Drawing], caption: str) -> Chart:
 
 
 def _bin_names(sheet: TearSheet) -> list[str]:
-    edges = sheet.holding.edges_bars
-    pairs = pairwise(edges)
-    return [f"{first}" if end - first == 1 else f"{first}–{end - 1}" for first, end in pairs]
+    """Name the bins; the last is open, and short enough to stand at the edge of the picture."""
+    pairs = list(pairwise(sheet.holding.edges_bars))
+    names = [f"{first}" if end - first == 1 else f"{first}–{end - 1}" for first, end in pairs]
+    return [*names[:-1], f"{pairs[-1][0]}+"] if len(names) > 1 else names
 
 
 def _third(title: str, draw: Callable[..., Drawing], caption: str) -> Chart:

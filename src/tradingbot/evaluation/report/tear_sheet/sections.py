@@ -26,8 +26,8 @@ _DRAWDOWN_COLUMNS = (
     text_column("Trough", "trough_day"),
     text_column("Recovered", lambda row: _day_or_not(row.recovered_day)),
     column("Depth", "depth_frac", "share lost since the peak", percent),
-    column("Fall", "fall_bars", "bars from the peak to the trough", count),
-    column("Recovery", "recovery_bars", "bars from the trough back to the peak", count),
+    column("Fall, bars", "fall_bars", "bars from the peak to the trough", count),
+    column("Recovery, bars", "recovery_bars", "bars from the trough back to the peak", count),
 )
 
 

@@ -63,5 +63,7 @@ def draw_actions(bars: AgentBars, palette: Palette, zone: Zone) -> Picture:
     add_line(figure, places, bars.smoothed, "smoothed", palette.accent)
     mark_times(figure, bars.at, zone)
     known = bars.smoothed[np.isfinite(bars.smoothed)]
+    if not len(known):
+        figure.update_yaxes(range=[-1, 1])
     told = f"smoothed, last {plain(float(known[-1]))}" if len(known) else "none yet"
     return Picture(figure, f"Actions of {len(known)} bars: {told}.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -12,6 +12,8 @@ from tradingbot.monitoring.dashboard.figures.style import Picture, add_line, bla
 from tradingbot.monitoring.dashboard.palette import Palette
 
 _COLUMNS = 500
+_SAME_FRAC = 1e-9
+"""Of their size: numbers that differ by less are the same."""
 SERIES = ("accent", "warm", "good", "index", "amber", "soft", "ink")
 """Colours of several lines, in turn."""
 
@@ -53,8 +55,21 @@ def draw_curves(
             mode="markers",
             marker={"size": 8, "symbol": "star"},
         )
+    if room := _room_for_constant(lines.values()):
+        figure.update_yaxes(range=room)
     figure.update_layout(showlegend=len(lines) > 1 or bool(best))
     return Picture(figure, f"{y}: {'; '.join(told) or 'nothing yet'}.")
+
+
+def _room_for_constant(lines: Iterable[Sequence[float]]) -> list[float] | None:
+    """Return the axis of numbers that differ by rounding alone, which it would magnify."""
+    numbers = np.concatenate([np.array(each, np.float64) for each in lines] or [np.array([])])
+    known = numbers[np.isfinite(numbers)]
+    size = float(np.abs(known).max(initial=0.0))
+    if not len(known) or float(np.ptp(known)) > _SAME_FRAC * size:
+        return None
+    middle, half = float(known.mean()), 0.1 * size or 1.0
+    return [middle - half, middle + half]
 
 
 def _plain(name: str) -> str:

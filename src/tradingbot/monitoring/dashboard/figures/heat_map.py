@@ -9,8 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tradingbot.evaluation.report.numbers import typeset
 from tradingbot.monitoring.dashboard.figures.style import Picture, blank_figure
 from tradingbot.monitoring.dashboard.palette import Palette
+
+MOST_WRITTEN = 24
+"""Columns up to which every cell has its number written in it; else one points at it."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,8 @@ def draw_heat_map(
     low = [0.0, palette.neg] if scale.is_signed else [0.0, palette.paper]
     middle = [[0.5, palette.paper]] if scale.is_signed else []
     texts = [
-        [format(n, scale.form) if math.isfinite(n) else "" for n in row] for row in cells.tolist()
+        [typeset(format(n, scale.form)) if math.isfinite(n) else "" for n in row]
+        for row in cells.tolist()
     ]
     figure.add_trace(
         go.Heatmap(
@@ -64,7 +69,7 @@ def draw_heat_map(
             colorscale=[low, *middle, [1.0, palette.pos]],
             showscale=False,
             text=texts,
-            texttemplate="%{text}",
+            texttemplate="%{text}" if len(columns) <= MOST_WRITTEN else "",
             textfont={"size": 11},
             xgap=1,
             ygap=1,
@@ -84,4 +89,4 @@ def draw_heat_map(
 
 def _plain(names: Sequence[str]) -> list[str]:
     """Keep names text: Plotly would read some HTML in them."""
-    return [name.replace("<", "‹").replace(">", "›")[:40] for name in names]
+    return [typeset(name.replace("<", "‹").replace(">", "›")[:40]) for name in names]

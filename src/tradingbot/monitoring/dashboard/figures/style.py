@@ -46,7 +46,8 @@ def blank_figure(palette: Palette, *, height_px: int = 300, x: str = "", y: str 
         "automargin": True,
         "fixedrange": True,
     }
-    title = {"font": {"color": palette.soft, "size": 12}}
+    # With a standoff the title keeps clear of labels, however long they are.
+    title = {"font": {"color": palette.soft, "size": 12}, "standoff": 8}
     figure.update_layout(
         height=height_px,
         margin={"l": 8, "r": 8, "t": 8, "b": 8},
@@ -96,6 +97,14 @@ def add_line(
     import plotly.graph_objects as go
 
     line = {"color": colour, "width": 1.8, **options.pop("line", {})}
-    mode = options.pop("mode", "lines" if len(x) > 1 else "markers")
     known = np.where(np.isfinite(y), y, np.nan)
+    if "mode" not in options:
+        options |= {"mode": "lines+markers", "marker": {"size": 4}} if _has_lonely(y) else {}
+    mode = options.pop("mode", "lines")
     figure.add_trace(go.Scatter(x=x, y=known, name=name, mode=mode, line=line, **options))
+
+
+def _has_lonely(y: NDArray[Any]) -> bool:
+    """Tell whether a point stands between gaps, where a line alone would show nothing."""
+    known = np.concatenate([[False], np.isfinite(y), [False]])
+    return bool((known[1:-1] & ~known[:-2] & ~known[2:]).any())
