@@ -58,7 +58,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Pages:
         (folder / f"{name}.html").write_text(page, encoding="utf-8")
     played = [example_backtest(policy=name) for name in ("sma_cross", "buy_and_hold")]
     parts = EarnedParts(around(-1.1, 0.2), around(-0.6, 0.1), around(1.6, 1.5))
-    told = replace(example_dossier().test.policies[0], earned=parts)
+    wide = {"sharpe_annual": around(-12.35, 12.4), "net_bps_per_bar": around(-12.36, 11.8)}
+    told = replace(example_dossier().test.policies[0], earned=parts, **wide)
     figures = [replace(told, policy=each.policy) for each in played]
     page = render_backtests(played, figures, "made up")
     (folder / "backtest.html").write_text(page, encoding="utf-8")
