@@ -13,7 +13,7 @@ from fixtures.replayed_sessions import proof_of
 from tradingbot.domain.events.session import SessionStateSaved
 from tradingbot.domain.trading_state import TradingState
 from tradingbot.market.portfolio.account import PortfolioAccount
-from tradingbot.runtime.brokers.paper.broker import PaperOptions
+from tradingbot.runtime.brokers.paper.options import PaperOptions
 from tradingbot.runtime.session.account_record import write_account
 from tradingbot.runtime.session.control import kill
 from tradingbot.runtime.session.folder import Request

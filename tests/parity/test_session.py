@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fixtures.replayed_sessions import FIRST, NAME, STOP, SYMBOLS, backtest, open_session
-from tradingbot.runtime.brokers.paper.broker import PaperOptions
+from tradingbot.runtime.brokers.paper.options import PaperOptions
 
 
 @pytest.mark.parametrize("parts", [1, 3])

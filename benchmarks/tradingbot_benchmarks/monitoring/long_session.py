@@ -17,7 +17,7 @@ from tradingbot.domain.plain_values import as_plain_values
 from tradingbot.domain.seeding import stream
 from tradingbot.domain.trading_state import TradingState
 from tradingbot.runtime.breaker import BreakerState
-from tradingbot.runtime.brokers.paper.broker import PaperOptions
+from tradingbot.runtime.brokers.paper.options import PaperOptions
 from tradingbot.runtime.journal.entry import Head, chain, write_content
 from tradingbot.runtime.journal.journal import SessionJournal
 from tradingbot.runtime.session.folder import SessionFolder

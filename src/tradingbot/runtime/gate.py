@@ -37,6 +37,7 @@ from tradingbot.runtime.order_facts import (
     lot_remainder,
     power_left,
 )
+from tradingbot.runtime.stock_split import StockSplit
 
 
 @dataclass
@@ -97,6 +98,15 @@ class SessionGate:
             self.breakers = record_approval(self.breakers, limits, intent, value, intent.decided_at)
         elif (order.reason or "").startswith(SessionDenial.MESSAGE_RATE.name):
             self.breakers = record_throttled(self.breakers, limits)
+
+    def split(self, split: StockSplit) -> None:
+        """Know open orders of a symbol, and prices they were judged at, as after a split."""
+        for order in self.book.working(split.symbol):
+            if (price := self.prices.get(order.client_order_id)) is not None:
+                rebased = price * split.denominator / split.numerator
+                self.prices[order.client_order_id] = rebased
+                self._values.pop(order.client_order_id, None)
+        self.book.split(split)
 
     def approve_again(self, client_order_id: str) -> Approval:
         """Seal an exit again whose answer was lost; one that was answered is refused."""

@@ -8,27 +8,12 @@ so that profit is restated as if it had never been.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from decimal import Decimal
 
-from tradingbot.domain.errors import TradingError
-from tradingbot.domain.exact_number import add, divide, multiply
+from tradingbot.domain.exact_number import add, multiply
 from tradingbot.domain.position import Fill, Position, apply_fill, require_replay
-
-
-@dataclass(frozen=True)
-class StockSplit:
-    """Units of a symbol changed without a trade: `numerator` new ones for `denominator` old."""
-
-    symbol: str
-    numerator: int
-    denominator: int
-
-    def __post_init__(self) -> None:
-        if self.numerator < 1 or self.denominator < 1:
-            rule = "a split must be of whole numbers above 0"
-            was = f"{self.numerator}:{self.denominator}"
-            raise TradingError(rule, was=was, where=f"StockSplit {self.symbol}")
+from tradingbot.runtime.stock_split import StockSplit, split_units
 
 
 @dataclass
@@ -75,6 +60,12 @@ class Holdings:
     def split(self, split: StockSplit) -> None:
         """Change units without a trade; what they cost stays, so that entries are re-based."""
         self._append(split)
+        self.cash_ccy = add(self.cash_ccy, split.cash_ccy)
+
+    def split_external(self, split: StockSplit) -> None:
+        """Change what is not the session's; `adopt` after a restart has it changed already."""
+        if split.symbol in self.external:
+            self.external[split.symbol] = split.units(self.external[split.symbol])
 
     def adopt(self, units: Mapping[str, Decimal]) -> None:
         """Know units at the venue as external; they are added to those known before."""
@@ -115,12 +106,6 @@ class Holdings:
 
 def _fold(position: Position, entry: Fill | StockSplit) -> Position:
     return apply_fill(position, entry) if isinstance(entry, Fill) else split_units(position, entry)
-
-
-def split_units(position: Position, split: StockSplit) -> Position:
-    """Return a position after a split; what it cost stays, so that its entry is re-based."""
-    units = divide(multiply(position.units, Decimal(split.numerator)), Decimal(split.denominator))
-    return replace(position, units=units)
 
 
 def _cash_of(fill: Fill) -> Decimal:

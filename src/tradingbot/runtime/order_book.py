@@ -25,6 +25,7 @@ from tradingbot.runtime.brokers.protocol import (
     SubmitReport,
     UpdateKind,
 )
+from tradingbot.runtime.stock_split import StockSplit
 
 _S = OrderStatus
 
@@ -205,6 +206,16 @@ class OrderBook:
         order = _advance(order, status, reason=reason, venue_order_id=found.venue_order_id)
         self._put(order)
         return tuple(alerts)
+
+    def split(self, split: StockSplit) -> None:
+        """Change what may still fill of a symbol; the venue's own numbers follow by `adopt`."""
+        for order in list(self.working(split.symbol)):
+            intent, left = order.intent, split.units(count_open_units(order))
+            if left > 0:
+                price = intent.limit_price and split.price(intent.limit_price)
+                units = add(order.filled_units, left)
+                changed = replace(intent, quantity_units=units, limit_price=price)
+                self._put(replace(order, intent=changed))
 
     def working(self, symbol: str | None = None) -> Iterator[Order]:
         """Yield orders that may still fill or are approved and not sent yet, of a symbol or all."""

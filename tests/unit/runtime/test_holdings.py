@@ -11,7 +11,8 @@ from fixtures.order_records import AT
 from tradingbot.domain.errors import TradingError
 from tradingbot.domain.order_intent import Side
 from tradingbot.domain.position import Fill
-from tradingbot.runtime.holdings import Holdings, StockSplit
+from tradingbot.runtime.holdings import Holdings
+from tradingbot.runtime.stock_split import StockSplit
 
 CASH = Decimal(10_000)
 

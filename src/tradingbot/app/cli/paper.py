@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -22,6 +23,7 @@ from tradingbot.app.cli.session_options import (
     require_names,
     require_others,
     require_source,
+    require_splits,
 )
 from tradingbot.app.console import print_note, print_table, show_json
 
@@ -97,6 +99,10 @@ def start_session(  # noqa: PLR0913 - one option for each thing that a session i
         Option(metavar="NAME", help="Who says that positions found at the venue are not ours."),
     ] = None,
     accept: AcceptOption = None,
+    splits: Annotated[
+        Path | None,
+        Option(metavar="FILE", help="Splits announced to --broker paper: symbol,ex_date,new,old."),
+    ] = None,
     journal: Annotated[
         str | None,
         Option(
@@ -137,9 +143,10 @@ def start_session(  # noqa: PLR0913 - one option for each thing that a session i
         broker,
         bars,
         {"--from": start, "--to": end, "--speed": speed},
-        {"--parts": parts - 1, "--latency": latency},
+        {"--parts": parts - 1, "--latency": latency, "--splits": splits},
         adopt,
     )
+    announced = require_splits(splits)
     if dataset is not None:
         BarStore(workspace).open(dataset)
     bundles = [find_bundle(invocation, each) for each in (model, shadow) if each is not None]
@@ -167,6 +174,7 @@ def start_session(  # noqa: PLR0913 - one option for each thing that a session i
             broker,
             bars,
             ask_cash() if broker == "alpaca" else None,
+            announced,
             address,
             standing.words,
         ),

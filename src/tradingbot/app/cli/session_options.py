@@ -138,6 +138,20 @@ def require_apt(
         require_others(broker)
 
 
+def require_splits(path: Path | None) -> Path | None:
+    """Refuse a file that announces no splits; return its whole path.
+
+    Raises:
+        ConfigError: Naming the line.
+    """
+    if path is None:
+        return None
+    from tradingbot.runtime.brokers.paper.announced_splits import read_splits
+
+    read_splits(path)
+    return path.resolve()
+
+
 def require_others(broker: str) -> None:
     """Refuse to adopt positions of a venue at which the session alone trades.
 

@@ -30,7 +30,7 @@ from tradingbot.risk.limits import (
     SessionLimits,
     split_limits,
 )
-from tradingbot.runtime.brokers.paper.broker import PaperOptions
+from tradingbot.runtime.brokers.paper.options import PaperOptions
 from tradingbot.runtime.session.clock import ExchangeHours
 from tradingbot.runtime.session.decision import places_of
 from tradingbot.runtime.session.settings import SessionSettings
@@ -64,6 +64,8 @@ class SessionRequest:
     """`replay`, `alpaca` or `folder:PATH`."""
     cash_ccy: Decimal | None = None
     """Of the whole account; what the model's run had for each symbol by default."""
+    splits: Path | None = None
+    """File that announces splits to the built-in broker."""
     journal: str | None = None
     """Address of a database without a password; None: a file of the session's folder."""
     standing: str = ""
@@ -94,6 +96,8 @@ def plan_session(
     dataset = request.dataset or (None if config is None else config.dataset)
     inputs, provenance, digest = open_bars(workspace, dataset, manifest.run.id)
     require_inputs(model.symbols, model.feature_ids, inputs)
+    if request.splits is not None and request.bars == "replay":
+        _require_unadjusted(provenance.adjustment, dataset or manifest.run.id)
     rules = _rules_of(model, config, request.cash_ccy)
     cash = _n_accounts(model) * rules.account.initial_cash_ccy
     order_limits, session_limits = _limits_of(request, model, rules)
@@ -128,6 +132,7 @@ def plan_session(
         speed=request.speed,
         shadow=None if request.shadow is None else str(request.shadow),
         shadow_sha256=None if shadow is None else shadow.sha256,
+        splits=None if request.splits is None else str(request.splits),
         journal=request.journal,
         verdict=manifest.verdict.status,
         standing=request.standing,
@@ -170,6 +175,18 @@ def require_inputs(
             was=f"none of {', '.join(lacking[:5])}",
             remedy="Choose a --dataset that has them, or leave it out for that of the model's run",
         )
+
+
+def _require_unadjusted(adjustment: str, where: str) -> None:
+    """Refuse to split replayed bars whose prices are adjusted for splits already.
+
+    Raises:
+        ConfigError: If they are.
+    """
+    if adjustment != "none":
+        rule = "--splits must stand with bars that are not adjusted for splits"
+        remedy = "Leave it out: in these bars there is none; or import bars with --adjustment none"
+        raise ConfigError(rule, was=f"adjustment {adjustment}", where=where, remedy=remedy)
 
 
 def _n_accounts(model: ServedModel) -> int:

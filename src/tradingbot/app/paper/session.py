@@ -14,6 +14,7 @@ from tradingbot.app.paper.bars import hours_of, open_bars, open_feed
 from tradingbot.data.sources.pacing import Clock
 from tradingbot.domain.errors import DataError
 from tradingbot.features.inputs import MarketInputs
+from tradingbot.runtime.brokers.paper.announced_splits import PaperSplits
 from tradingbot.runtime.brokers.paper.broker import PaperBroker
 from tradingbot.runtime.brokers.protocol import Broker
 from tradingbot.runtime.gate import SessionGate
@@ -21,16 +22,19 @@ from tradingbot.runtime.holdings import Holdings
 from tradingbot.runtime.journal.journal import SessionJournal
 from tradingbot.runtime.journal.reading import JournalReader
 from tradingbot.runtime.order_book import OrderBook
+from tradingbot.runtime.session.bars import as_datetime
 from tradingbot.runtime.session.clock import ExchangeHours
 from tradingbot.runtime.session.control import recall_adopted
 from tradingbot.runtime.session.desk import Desk
 from tradingbot.runtime.session.folder import SessionFolder
 from tradingbot.runtime.session.model import ModelReference
+from tradingbot.runtime.session.price_basis import PriceBasis
 from tradingbot.runtime.session.session import TradingSession
 from tradingbot.runtime.session.settings import SessionSettings
 from tradingbot.runtime.session.terms import SessionTerms
 from tradingbot.runtime.session.venue import OwnVenue, PaperVenue, rewind_venue
 from tradingbot.runtime.session.verification import ProvableSession
+from tradingbot.runtime.stock_split import SplitSource
 from tradingbot.serving.served_model import ServedModel
 
 
@@ -82,6 +86,7 @@ def open_session(
         )
         session.models = open_reference
         session.clock = None if settings.is_replay else clock.now
+        session.basis = _basis_of(settings, broker, inputs, hours)
         recall_adopted(session)
         yield session
 
@@ -130,6 +135,17 @@ def desk_of(settings: SessionSettings, journal: SessionJournal, broker: Broker) 
     gate = SessionGate(OrderBook(), limits=settings.limits, session_limits=settings.session_limits)
     holdings = Holdings(Decimal(str(settings.venue.cash_ccy)))
     return Desk(settings.name, journal, broker, gate, holdings)
+
+
+def _basis_of(
+    settings: SessionSettings, broker: Broker, inputs: MarketInputs, hours: ExchangeHours
+) -> PriceBasis:
+    """Return who announces splits, from the day on whose prices the first bars are in."""
+    source: SplitSource | None = None
+    if isinstance(broker, PaperBroker) and settings.splits is not None:
+        source = PaperSplits(broker, Path(settings.splits), hours.begin_of)
+    closed = inputs.closed_at[0 if settings.is_replay else -1]
+    return PriceBasis(source, hours.day_of(as_datetime(closed)))
 
 
 def _open_venue(

@@ -86,10 +86,6 @@ class FillBusted(Event):
     at: datetime
 
 
-FillChange = OrderFilled | FillBusted
-"""What changes the fills that count."""
-
-
 @dataclass(frozen=True)
 class StockSplitApplied(Event):
     """Units of a symbol changed without a trade: `numerator` new ones for `denominator` old."""
@@ -98,6 +94,15 @@ class StockSplitApplied(Event):
     numerator: int
     denominator: int
     at: datetime
+    """When it took effect: the beginning of its day at the exchange."""
+    paid_units: Decimal = Decimal(0)
+    """New units, of the sign of the position, that the venue paid for instead of giving them."""
+    cash_ccy: Decimal = Decimal(0)
+    """What it paid; negative where units that were short are bought."""
+
+
+PositionChange = OrderFilled | FillBusted | StockSplitApplied
+"""What changes the units that are held."""
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,7 @@ from tradingbot.domain.events.trading import (
     OrderFilled,
     OrderRejected,
     OrderSubmitted,
+    PositionChange,
     StockSplitApplied,
     TradingStateChanged,
 )
@@ -40,11 +41,11 @@ from tradingbot.domain.exact_number import add
 from tradingbot.domain.order import OrderStatus
 from tradingbot.domain.order_intent import OrderIntent
 from tradingbot.domain.position import Position, apply_fill
-from tradingbot.runtime.holdings import Holdings, StockSplit, split_units
+from tradingbot.runtime.holdings import Holdings
 from tradingbot.runtime.journal import tables
+from tradingbot.runtime.stock_split import split_of, split_units
 
 Row = tuple[Table, dict[str, Any]]
-PositionChange = OrderFilled | FillBusted | StockSplitApplied
 
 
 class JournalLookup(Protocol):
@@ -176,7 +177,7 @@ class EventColumns:
         place = (session, event.symbol)
         held = self._positions.get(place) or self._before.position(*place)
         self._changes.setdefault(place, []).append(event)
-        return [self._change(place, split_units(held, _split(event)), event.at, "split")]
+        return [self._change(place, split_units(held, split_of(event)), event.at, "split")]
 
     def _change(
         self, place: tuple[str, str], held: Position, at: datetime, cause: str, **more: str
@@ -224,7 +225,7 @@ def _fold(changes: list[PositionChange]) -> Position:
     holdings = Holdings(Decimal(0))
     for event in changes:
         if isinstance(event, StockSplitApplied):
-            holdings.split(_split(event))
+            holdings.split(split_of(event))
         elif isinstance(event, OrderFilled) and event.fill.fill_id not in busted:
             holdings.book(event.fill)
     symbol = _symbol_of(changes[-1])
@@ -233,10 +234,6 @@ def _fold(changes: list[PositionChange]) -> Position:
 
 def _symbol_of(event: PositionChange) -> str:
     return event.symbol if isinstance(event, StockSplitApplied) else event.fill.symbol
-
-
-def _split(event: StockSplitApplied) -> StockSplit:
-    return StockSplit(event.symbol, event.numerator, event.denominator)
 
 
 def _copy(record: object, *names: str) -> dict[str, Any]:

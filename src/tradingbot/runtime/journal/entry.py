@@ -18,7 +18,7 @@ from tradingbot.domain.errors import TradingError
 from tradingbot.domain.events.catalogue import EVENTS
 from tradingbot.domain.events.event import KIND, Event, event_values, read_event
 from tradingbot.domain.events.session import DecisionMade
-from tradingbot.domain.events.trading import FillBusted, OrderFilled
+from tradingbot.domain.events.trading import FillBusted, OrderFilled, StockSplitApplied
 from tradingbot.domain.order_intent import require_zone
 
 FIRST_PREVIOUS = "0" * 64
@@ -84,12 +84,17 @@ def chain(head: Head, session: str, content: str) -> Head:
 
 
 def entry_key(event: Event) -> str | None:
-    """Return what there is only one of in a session: a fill's id, a decision's bar; else None."""
+    """Return what there is only one of in a session, else None.
+
+    That is a fill's id, the bar of a decision, the moment of a split.
+    """
     if isinstance(event, OrderFilled | FillBusted):
         return event.fill.fill_id
     if isinstance(event, DecisionMade):
         moment = event.decided_at.astimezone(UTC).isoformat(timespec="microseconds")
         return json.dumps([event.model, event.symbol, moment, event.is_shadow])
+    if isinstance(event, StockSplitApplied):
+        return json.dumps([event.symbol, event.at.astimezone(UTC).isoformat()])
     return None
 
 

@@ -16,7 +16,6 @@ from tradingbot.domain.events.event import KIND, Event
 from tradingbot.domain.events.session import DecisionMade, SessionStateSaved
 from tradingbot.domain.events.trading import (
     FillBusted,
-    FillChange,
     OrderAccepted,
     OrderCancelled,
     OrderDenied,
@@ -24,6 +23,8 @@ from tradingbot.domain.events.trading import (
     OrderFilled,
     OrderRejected,
     OrderSubmitted,
+    PositionChange,
+    StockSplitApplied,
 )
 from tradingbot.domain.order import Order, OrderStatus
 from tradingbot.domain.position import Fill
@@ -35,6 +36,7 @@ from tradingbot.runtime.journal.schema import require_schema
 from tradingbot.runtime.journal.tables import DECISIONS, ENTRIES, FILLS, ORDERS, STATES
 from tradingbot.runtime.journal.writing import read_head
 from tradingbot.runtime.order_book import OrderBook, open_order
+from tradingbot.runtime.stock_split import split_of
 
 _READ_TIMEOUT_S = 30.0
 
@@ -172,10 +174,10 @@ class JournalReader:
         """Return every order of a session by the first mention of each."""
         return tuple(self.order_book(session).orders.values())
 
-    def fill_changes(self, session: str, *, after: int = 0) -> tuple[FillChange, ...]:
-        """Return fills and busts in their order, those after an entry where it is numbered."""
-        found = self.events(session, OrderFilled, FillBusted, after=after)
-        return tuple(each for each in found if isinstance(each, FillChange))
+    def position_changes(self, session: str, *, after: int = 0) -> tuple[PositionChange, ...]:
+        """Return fills, busts and splits in their order, those after a numbered entry or all."""
+        found = self.events(session, OrderFilled, FillBusted, StockSplitApplied, after=after)
+        return tuple(each for each in found if isinstance(each, PositionChange))
 
     def fills(self, session: str) -> tuple[Fill, ...]:
         """Return every fill of a session that the venue did not take back, in order."""
@@ -246,7 +248,7 @@ def require_journal_file(path: Path) -> None:
 
 ORDER_KINDS: tuple[type[Event], ...] = (
     *(OrderDenied, OrderSubmitted, OrderAccepted, OrderRejected),
-    *(OrderCancelled, OrderExpired, OrderFilled, FillBusted),
+    *(OrderCancelled, OrderExpired, OrderFilled, FillBusted, StockSplitApplied),
 )
 """What `follow_order` takes in."""
 
@@ -279,6 +281,8 @@ def follow_order(book: OrderBook, event: Event) -> None:
         book.book_fill(event.fill)
     elif isinstance(event, FillBusted):
         book.bust(event.fill)
+    elif isinstance(event, StockSplitApplied):
+        book.split(split_of(event))
     elif isinstance(event, OrderAccepted | OrderRejected | OrderCancelled | OrderExpired):
         told = {name: getattr(event, name, None) for name in ("venue_order_id", "reason")}
         book.apply(BrokerUpdate(_UPDATES[type(event)], event.client_order_id, event.at, **told))

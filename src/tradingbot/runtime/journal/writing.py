@@ -16,8 +16,9 @@ from sqlalchemy import Connection, Table, insert, select, tuple_
 
 from tradingbot.domain.errors import TradingError
 from tradingbot.domain.events.event import Event
+from tradingbot.domain.events.trading import PositionChange
 from tradingbot.domain.position import Position
-from tradingbot.runtime.journal.columns_of_events import EventColumns, PositionChange
+from tradingbot.runtime.journal.columns_of_events import EventColumns
 from tradingbot.runtime.journal.entry import (
     Head,
     chain,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from functools import cached_property
 from zoneinfo import ZoneInfo
 
@@ -75,6 +75,11 @@ class ExchangeHours:
     def day_of(self, moment: datetime) -> date:
         """Return the exchange's day."""
         return moment.astimezone(ZoneInfo(self._calendar.time_zone)).date()
+
+    def begin_of(self, day: date) -> datetime:
+        """Return when a day begins at the exchange, UTC."""
+        zone = ZoneInfo(self._calendar.time_zone)
+        return datetime.combine(day, time(), tzinfo=zone).astimezone(UTC)
 
     def clock(self, now: datetime) -> BrokerClock:
         """Return what a venue's clock says at a moment."""

@@ -11,7 +11,12 @@ from itertools import count
 from tradingbot.domain.errors import BrokerUnavailableError, TradingError
 from tradingbot.domain.events.event import Event
 from tradingbot.domain.events.session import ActAudited, ModelLoaded
-from tradingbot.domain.events.trading import OrderDenied, OrderSubmitted, TradingStateChanged
+from tradingbot.domain.events.trading import (
+    OrderDenied,
+    OrderSubmitted,
+    StockSplitApplied,
+    TradingStateChanged,
+)
 from tradingbot.domain.exact_number import MAX_DECIMALS
 from tradingbot.domain.order import OrderStatus
 from tradingbot.domain.order_intent import OrderIntent, Side
@@ -26,7 +31,9 @@ from tradingbot.runtime.breaker import (
 from tradingbot.runtime.rearm import rearm_breaker, require_authorised
 from tradingbot.runtime.session.cancels import cancel_all
 from tradingbot.runtime.session.folder import Request
+from tradingbot.runtime.session.model_change import change_model
 from tradingbot.runtime.session.session import TradingSession
+from tradingbot.runtime.stock_split import split_of
 
 ADOPT = "adopt"
 NO_REASON = "no reason was given"
@@ -127,7 +134,7 @@ def swap(session: TradingSession, request: Request, at: datetime) -> None:
     if request.model is None:
         raise TradingError("a swap must name a model", was="none", where=session.desk.session)
     before = session.model.sha256
-    session.change_model(request.model)
+    change_model(session, request.model)
     after = session.model.sha256
     standing = {"standing": request.standing} if request.standing else {}
     details = {"from": before, "to": after, "bundle": request.model.path, **standing}
@@ -157,10 +164,12 @@ def adopt(session: TradingSession, by: str, at: datetime) -> dict[str, Decimal]:
 
 
 def recall_adopted(session: TradingSession) -> None:
-    """Know again what was adopted before a restart."""
+    """Know again what was adopted before a restart, as splits since then left it."""
     desk = session.desk
-    for event in desk.journal.events(desk.session, ActAudited):
-        if isinstance(event, ActAudited) and event.act == ADOPT:
+    for event in desk.journal.events(desk.session, ActAudited, StockSplitApplied):
+        if isinstance(event, StockSplitApplied):
+            desk.holdings.split_external(split_of(event))
+        elif isinstance(event, ActAudited) and event.act == ADOPT:
             desk.holdings.adopt({symbol: Decimal(text) for symbol, text in event.details.items()})
 
 

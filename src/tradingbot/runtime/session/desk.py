@@ -15,8 +15,9 @@ from tradingbot.domain.errors import BrokerUnavailableError
 from tradingbot.domain.events.event import Event
 from tradingbot.domain.events.trading import (
     FillBusted,
-    FillChange,
     OrderCancelled,
+    PositionChange,
+    StockSplitApplied,
 )
 from tradingbot.domain.order import Order, OrderStatus
 from tradingbot.domain.position import Fill
@@ -33,13 +34,14 @@ from tradingbot.runtime.session.desk_events import (
     alert_of_drift,
     alert_of_order,
     answer_of,
-    booking_of,
     drift_key,
     ending_of,
+    list_bookings,
     list_fills,
     reverse_fill,
 )
 from tradingbot.runtime.session.model_health import ModelHealth
+from tradingbot.runtime.stock_split import StockSplit, split_of
 
 _S = OrderStatus
 
@@ -77,6 +79,10 @@ class Desk:
         self.journal_is_down = False
         return True
 
+    def keep(self, *events: Event) -> bool:
+        """Write events; tell whether the journal has them, or will: a buffer holds them."""
+        return self.record(*events) or self._is_buffered
+
     def recover(self) -> None:
         """Ask a journal that was down whether it is back: what it kept is written first."""
         if self.journal_is_down:
@@ -97,7 +103,7 @@ class Desk:
             )
 
     def restore(
-        self, orders: Iterable[Order], busted: Iterable[str], changes: Iterable[FillChange]
+        self, orders: Iterable[Order], busted: Iterable[str], changes: Iterable[PositionChange]
     ) -> None:
         """Take in what the journal holds of earlier turns; breakers hold it already.
 
@@ -112,20 +118,22 @@ class Desk:
         for change in changes:
             self._replay(change)
 
-    def rebook(self, changes: Sequence[FillChange]) -> tuple[Fill, ...]:
+    def rebook(self, changes: Sequence[PositionChange]) -> tuple[Fill, ...]:
         """Book what is journaled, in order of booking, and what the accounts do not hold.
 
         Returns:
-            Fills of our orders, and what undoes those that the venue took back.
+            Fills of our orders, and what undoes those that the venue took back; in units after
+            the last split.
         """
         for change in changes:
             self._replay(change)
-        ours = (each for each in changes if each.fill.client_order_id in self.gate.book.orders)
-        return tuple(booking_of(each) for each in ours)
+        return list_bookings(changes, self.gate.book.orders)
 
-    def _replay(self, change: FillChange) -> None:
+    def _replay(self, change: PositionChange) -> None:
         """Take a journaled change into the holdings, and into the book unless it was undone."""
-        if isinstance(change, FillBusted):
+        if isinstance(change, StockSplitApplied):
+            self.holdings.split(split_of(change))
+        elif isinstance(change, FillBusted):
             self.holdings.bust(change.fill.fill_id)
         else:
             self.holdings.book(change.fill)
@@ -181,6 +189,20 @@ class Desk:
         )
         booked = (*new, *(reverse_fill(each) for each in taken_back))
         return tuple(fill for fill in booked if fill.client_order_id in book.orders)
+
+    def book(self, fills: Sequence[Fill]) -> list[Fill]:
+        """Book and journal fills that the venue made; return those of our orders."""
+        for fill in fills:
+            self.gate.book.book_fill(fill)
+            self.holdings.book(fill)
+        self._count_and_record(*list_fills(fills, self.gate.book.orders))
+        return [fill for fill in fills if fill.client_order_id in self.gate.book.orders]
+
+    def split(self, split: StockSplit) -> None:
+        """Count in units and prices after a split: holdings, open orders, prices of the gate."""
+        self.holdings.split(split)
+        self.holdings.split_external(split)
+        self.gate.split(split)
 
     def send(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
@@ -11,17 +11,20 @@ from tradingbot.domain.events.event import Event
 from tradingbot.domain.events.session import AlertLevel, AlertRaised
 from tradingbot.domain.events.trading import (
     FillBusted,
-    FillChange,
     OrderAccepted,
     OrderCancelled,
     OrderExpired,
     OrderFilled,
     OrderRejected,
+    PositionChange,
+    StockSplitApplied,
 )
+from tradingbot.domain.exact_number import add, divide, multiply
 from tradingbot.domain.order import Order, OrderStatus
 from tradingbot.domain.order_intent import Side
 from tradingbot.domain.position import Fill
 from tradingbot.runtime.order_book import BookAlert
+from tradingbot.runtime.stock_split import UNIT_STEP, StockSplit, split_of
 
 _S = OrderStatus
 OVERFILLED = BookAlert.OVERFILL.value.upper()
@@ -34,9 +37,50 @@ def reverse_fill(fill: Fill) -> Fill:
     return replace(fill, fill_id=f"{fill.fill_id}.busted", side=side, fee_ccy=-fill.fee_ccy)
 
 
-def booking_of(change: FillChange) -> Fill:
-    """Return what an account books of a change: the fill, or what undoes it."""
+def booking_of(change: PositionChange) -> Fill | None:
+    """Return what an account books of a change: the fill, what undoes it, a fraction's cash."""
+    if isinstance(change, StockSplitApplied):
+        return _sale_of_fraction(change)
     return reverse_fill(change.fill) if isinstance(change, FillBusted) else change.fill
+
+
+def _sale_of_fraction(split: StockSplitApplied) -> Fill | None:
+    """Return the units that a venue paid for at a split, as a fill that makes its cash exactly."""
+    units = abs(split.paid_units)
+    if not units:
+        return None
+    side = Side.SELL if split.paid_units > 0 else Side.BUY
+    price = max(divide(abs(split.cash_ccy), units).quantize(UNIT_STEP), UNIT_STEP)
+    name = f"split {split.symbol} {split.at.isoformat()}"
+    fee = add(-side.sign * multiply(units, price), -split.cash_ccy).quantize(UNIT_STEP)
+    return Fill(name, name, split.symbol, side, units, price, split.at, fee)
+
+
+def split_fill(fill: Fill, split: StockSplit) -> Fill:
+    """Return a fill from before a split in the units after it."""
+    if fill.symbol != split.symbol:
+        return fill
+    units = max(split.units(fill.quantity_units), UNIT_STEP)
+    return replace(fill, quantity_units=units, price=split.price(fill.price))
+
+
+def list_bookings(changes: Sequence[PositionChange], ours: Container[str]) -> tuple[Fill, ...]:
+    """Return what accounts book of changes, in units after the last split of them.
+
+    Args:
+        changes: In their order.
+        ours: Ids of the session's orders; fills of others are not booked.
+    """
+    waiting: list[Fill] = []
+    for change in changes:
+        booking, is_ours = booking_of(change), True
+        if isinstance(change, StockSplitApplied):
+            waiting = [split_fill(each, split_of(change)) for each in waiting]
+        else:
+            is_ours = change.fill.client_order_id in ours
+        if booking is not None and is_ours:
+            waiting.append(booking)
+    return tuple(waiting)
 
 
 def alert_of_order(alert: BookAlert, identity: str, at: datetime) -> AlertRaised:

@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from tradingbot.domain.errors import TradingError
 from tradingbot.domain.events.session import AlertRaised, SessionStateSaved
-from tradingbot.domain.events.trading import FillChange, OrderFilled, OrderRejected
+from tradingbot.domain.events.trading import (
+    OrderFilled,
+    OrderRejected,
+    PositionChange,
+    StockSplitApplied,
+)
 from tradingbot.domain.order import Order, OrderStatus
 from tradingbot.runtime.approval import Approval
 from tradingbot.runtime.session.account_record import read_account
@@ -16,6 +21,8 @@ from tradingbot.runtime.session.breaker_record import recall_breakers
 from tradingbot.runtime.session.decision import require_same_action
 from tradingbot.runtime.session.desk_events import booking_of
 from tradingbot.runtime.session.model import read_reference
+from tradingbot.runtime.session.model_change import change_model
+from tradingbot.runtime.session.price_basis import read_sent
 from tradingbot.runtime.session.settlement import repeat_verdicts, send_nothing
 
 if TYPE_CHECKING:
@@ -39,8 +46,10 @@ def resume_turn(session: TradingSession, *, sends: bool, now: datetime | None) -
         TradingError: If the turn does not come out as it is journaled.
         BrokerUnavailableError: If the venue cannot be asked.
     """
-    desk = session.desk
-    found = desk.journal.newest(desk.session, limit=1, kind=SessionStateSaved)
+    desk, journal = session.desk, session.desk.journal
+    splits = journal.events(desk.session, StockSplitApplied)
+    session.basis.splits = [each for each in splits if isinstance(each, StockSplitApplied)]
+    found = journal.newest(desk.session, limit=1, kind=SessionStateSaved)
     state = found[-1].event if found else None
     if not isinstance(state, SessionStateSaved):
         desk.gate.breakers = recall_breakers(desk.journal, desk.session, None)
@@ -49,7 +58,7 @@ def resume_turn(session: TradingSession, *, sends: bool, now: datetime | None) -
     last = int(kept["bar"])
     decided_by, next_by = (read_reference(kept.get(key)) for key in ("model", "next_model"))
     if decided_by is not None:
-        session.change_model(decided_by)
+        change_model(session, decided_by)
     for bar in session.source.known_bars(last):
         session.look(bar)
     if session.bar is None or session.bar.number != last or session.bar.closed_at != state.at:
@@ -59,14 +68,18 @@ def resume_turn(session: TradingSession, *, sends: bool, now: datetime | None) -
     session.account = read_account(kept)
     desk.gate.breakers = recall_breakers(desk.journal, desk.session, state)
     journaled = desk.journal.order_book(desk.session)
-    changes = desk.journal.fill_changes(desk.session)
-    n_counted = len(changes) - len(desk.journal.fill_changes(desk.session, after=found[-1].seq))
+    changes = desk.journal.position_changes(desk.session)
+    later = desk.journal.position_changes(desk.session, after=found[-1].seq)
+    n_counted = len(changes) - len(later)
     n_booked = _count_booked(changes[:n_counted], kept)
     turn = [each for each in journaled.orders.values() if each.intent.decided_at == state.at]
     before = [each for each in journaled.orders.values() if each not in turn]
     desk.restore(before, journaled.busted, changes[:n_booked])
-    _recall(session, turn, found[-1].seq)
-    if kept["action"] is None:
+    _recall(session, turn, found[-1].seq, is_rebased="sent" in kept)
+    session.stand = session.bar
+    if "sent" in kept:
+        session.sent, session.basis.sent_is_rebased = read_sent(kept["sent"]), True
+    elif kept["action"] is None:
         session.sent = send_nothing(session.account)
     else:
         now = now or session.bar.closed_at
@@ -76,24 +89,30 @@ def resume_turn(session: TradingSession, *, sends: bool, now: datetime | None) -
             desk.gate.book.add(each)
     session.changes = (decided_by, decided_by)
     if next_by is not None and next_by != decided_by:
-        session.change_model(next_by)
+        change_model(session, next_by)
     session.unbooked = list(desk.rebook(changes[n_booked:]))
     return True
 
 
-def _recall(session: TradingSession, turn: Sequence[Order], seq: int) -> None:
-    """Know what became of the orders of a turn, and count what was journaled after its state."""
+def _recall(session: TradingSession, turn: Sequence[Order], seq: int, *, is_rebased: bool) -> None:
+    """Know what became of the orders of a turn, and count what was journaled after its state.
+
+    One that a split followed was saved with its orders counted: they are known in new units.
+    """
     assert session.account is not None
     desk = session.desk
     for each in turn:
-        if each.status is not OrderStatus.SUBMITTED:
-            mark = session.account.mark[session.symbols.index(each.intent.symbol)]
-            desk.gate.recall(each, float(mark))
+        mark = float(session.account.mark[session.symbols.index(each.intent.symbol)])
+        if is_rebased:
+            desk.gate.book.add(each)
+            desk.gate.prices[each.client_order_id] = mark
+        elif each.status is not OrderStatus.SUBMITTED:
+            desk.gate.recall(each, mark)
     kinds = (OrderFilled, OrderRejected, AlertRaised)
     desk.count(desk.journal.events(desk.session, *kinds, after=seq))
 
 
-def _count_booked(changes: Sequence[FillChange], kept: Mapping[str, Any]) -> int:
+def _count_booked(changes: Sequence[PositionChange], kept: Mapping[str, Any]) -> int:
     """Return how many fills and busts the saved accounts hold; those that wait came last.
 
     Args:
@@ -103,8 +122,9 @@ def _count_booked(changes: Sequence[FillChange], kept: Mapping[str, Any]) -> int
     if "waiting" not in kept:
         n_fills = int(kept["n_fills"])
         return len(changes) - (int(kept.get("n_counted", n_fills)) - n_fills)
-    ids, waiting = [booking_of(each).fill_id for each in changes], set(kept["waiting"])
-    return next((k for k, each in enumerate(ids) if each in waiting), len(changes))
+    bookings, waiting = map(booking_of, changes), set(kept["waiting"])
+    places = (k for k, each in enumerate(bookings) if each and each.fill_id in waiting)
+    return next(places, len(changes))
 
 
 def _repeat(

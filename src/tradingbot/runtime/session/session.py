@@ -9,17 +9,15 @@ asks the venue which of its orders arrived.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 
 import torch
 
-from tradingbot.domain.errors import BrokerUnavailableError, ConfigError, ModelAnswerError
+from tradingbot.domain.errors import BrokerUnavailableError, ModelAnswerError
 from tradingbot.domain.events.event import Event
-from tradingbot.domain.events.session import AlertLevel, AlertRaised, SessionStateSaved
+from tradingbot.domain.events.session import AlertLevel, AlertRaised
 from tradingbot.domain.order_intent import OrderIntent
-from tradingbot.domain.plain_values import as_plain_values
 from tradingbot.domain.position import Fill
 from tradingbot.domain.trading_state import TradingState
 from tradingbot.market.advance import SentOrder
@@ -43,11 +41,13 @@ from tradingbot.runtime.session.judging import (
     judge_orders,
 )
 from tradingbot.runtime.session.model import DecidingModel, ModelReference
-from tradingbot.runtime.session.model_health import ModelHealth
+from tradingbot.runtime.session.price_basis import PriceBasis
+from tradingbot.runtime.session.rebasing import rebase_due
 from tradingbot.runtime.session.resumption import resume_turn
 from tradingbot.runtime.session.settlement import batch_fills, send_nothing
+from tradingbot.runtime.session.state_record import state_of
 from tradingbot.runtime.session.terms import SessionTerms
-from tradingbot.runtime.session.turn_events import list_orders, list_turn, write_state
+from tradingbot.runtime.session.turn_events import list_orders, list_turn
 from tradingbot.runtime.session.venue import OwnVenue
 
 NOT_FINITE = "MODEL_NOT_FINITE"
@@ -83,14 +83,14 @@ class TradingSession:
         self.hours, self.terms = hours, terms
         desk.day_of = hours.day_of
         self.rates = terms.costs.rates(dtype=torch.float64)
-        self.decider = self.decider_of(model)
-        self._shadow = None if shadow is None else self.decider_of(shadow)
         self._venue, self.symbols = venue, model.symbols
-        self.facts = MarketFacts(self.symbols)
-        self._arriving = ArrivingBars(len(self.symbols))
+        self.basis = PriceBasis()
+        self._begin_streams(shadow)
         self.account: SessionAccount | None = None
         self.sent: SentOrder | None = None
         self.bar: MarketBar | None = None
+        self.stand: MarketBar | None = None
+        """The bar at whose close the accounts are: the one before while a settlement is open."""
         self.models: Callable[[ModelReference], DecidingModel] | None = None
         """Opens another model, where the session may change to one."""
         self.changes: tuple[ModelReference | None, ModelReference | None] = (None, None)
@@ -123,6 +123,7 @@ class TradingSession:
             BrokerUnavailableError: If the venue cannot be asked. Nothing is sent and nothing is
                 lost: the same bar may be taken again.
         """
+        rebase_due(self, self._day_of(bar, now))
         if self.bar is None or bar.number != self.bar.number:
             self.since = None if self.bar is None else self.bar.closed_at
             self._row = self.look(bar)
@@ -133,36 +134,23 @@ class TradingSession:
             self.account = self._open(self._row)
         elif self.since is not None:
             self._settle(bar, self._row, self.since, now)
-        self.since = None
+        self.since, self.stand = None, bar
         if bar.is_last or not self.is_fresh(now):
             self._hold()
             return
         # A venue that lives by the session's bars has no other time than theirs.
         self._decide(bar, now if self._venue is None else bar.closed_at)
 
-    def change_model(self, reference: ModelReference) -> None:
-        """Decide by another model from the next bar on; bars so far are streamed into it.
-
-        Raises:
-            ConfigError: If it is for other symbols, or models cannot be changed here.
-        """
-        if self.models is None:
-            raise ConfigError("models of this session cannot be changed", was=reference.path)
-        model = self.models(reference)
-        if model.symbols != self.symbols or bool(model.portfolio) != bool(self.model.portfolio):
-            rule = "a model that takes over must decide for the symbols and accounts of the session"
-            raise ConfigError(rule, was=", ".join(model.symbols[:5]), where=reference.path)
-        decider = self.decider_of(model)
-        if self.bar is not None:
-            for bar in self.source.known_bars(self.bar.number):
-                decider.take(bar)
-        self.model, self.decider, self.desk.health = model, decider, ModelHealth()
-        self.changes = (self.changes[0], reference)
-
     def save(self, *events: Event) -> bool:
         """Write events with the state as it is now; tell whether the journal confirmed them."""
-        state = () if self.account is None else (self._state(self.action),)
-        return self.desk.record(*events, *state)
+        return self.desk.record(*events, *self._states())
+
+    def keep(self, *events: Event) -> bool:
+        """The same; tell whether the journal has them, or will: a buffer holds them."""
+        return self.desk.keep(*events, *self._states())
+
+    def _states(self) -> tuple[Event, ...]:
+        return () if self.account is None else (state_of(self, self.action),)
 
     def take_over(self, now: datetime) -> None:
         """Take over what the venue did since the last bar; accounts book it at the next one.
@@ -170,8 +158,9 @@ class TradingSession:
         Raises:
             BrokerUnavailableError: If it cannot be asked.
         """
-        if self.account is not None and self.bar is not None:
-            self.unbooked += self.desk.settle(now, self.bar.closed_at)
+        if self.account is not None and self.stand is not None:
+            rebase_due(self, self._day_of(self.stand, now))
+            self.unbooked += self.desk.settle(now, self.stand.closed_at)
 
     def judge_one(self, intent: OrderIntent, now: datetime) -> Approval | OrderDenial:
         """Put one order that no decision asked for before the gate."""
@@ -194,6 +183,7 @@ class TradingSession:
 
     def look(self, bar: MarketBar) -> Bar:
         """Take a bar into everything that remembers bars."""
+        bar = self.basis.turn(bar, self.source.symbols)
         for decider in (self.decider, self._shadow):
             if decider is not None:
                 decider.take(bar)
@@ -206,6 +196,23 @@ class TradingSession:
             self._venue.pass_time(bar.closed_at, self.symbols, row)
         self.bar = bar
         return row
+
+    def stream_again(self) -> None:
+        """Take every bar again, in the prices of now."""
+        self._begin_streams(None if self._shadow is None else self._shadow.model)
+        if self.bar is not None:
+            for bar in self.source.known_bars(self.bar.number):
+                self._row = self.look(bar)
+
+    def _begin_streams(self, shadow: DecidingModel | None) -> None:
+        self.decider = self.decider_of(self.model)
+        self._shadow = None if shadow is None else self.decider_of(shadow)
+        self.facts = MarketFacts(self.symbols)
+        self._arriving = ArrivingBars(len(self.symbols))
+
+    def _day_of(self, bar: MarketBar, now: datetime) -> date:
+        """Return the exchange's day at a venue: that of the bar where it lives by bars."""
+        return self.hours.day_of(now if self._venue is None else bar.closed_at)
 
     def decider_of(self, model: DecidingModel) -> SessionDecider:
         """Return a model that has taken no bar yet."""
@@ -258,13 +265,14 @@ class TradingSession:
             self._hold(AlertRaised(now, AlertLevel.CRITICAL, NOT_FINITE, str(e)))
             return
         told = self.desk.health.check(self.model, self.hours.day_of(bar.closed_at), now)
-        before = self.action, self.changes
+        before = self.action, self.changes, self.basis.sent_is_rebased
         self.action, self.changes = proposal.action.tolist(), (self.changes[1],) * 2
-        state = self._state(self.action)  # of the breakers before this bar's orders
+        self.basis.sent_is_rebased = False
+        state = state_of(self, self.action)  # of the breakers before this bar's orders
         try:
             judged = self.judge(bar, proposal, now)
         except BrokerUnavailableError:
-            self.action, self.changes = before
+            self.action, self.changes, self.basis.sent_is_rebased = before
             raise
         decided = list_turn(self.decider, bar, proposal, judged, self._shadow, self.account)
         events = [*told, *decided, *list_orders(judged, now), state]
@@ -279,6 +287,7 @@ class TradingSession:
         """Send nothing at this bar, and write that."""
         assert self.account is not None
         self.sent, self.action = send_nothing(self.account), None
+        self.basis.sent_is_rebased = False
         self.save(*events)
 
     def judge(self, bar: MarketBar, proposal: Proposal, now: datetime) -> JudgedOrders:
@@ -289,12 +298,3 @@ class TradingSession:
         facts = (self.facts, ask_venue(self.desk, self._clock_at(now), wanted))
         made_by, at = (self.model.sha256, self.symbols), bar.closed_at
         return judge_orders(self.desk, made_by, at, self.account, sent, proposal, facts)
-
-    def _state(self, action: list[float] | None) -> SessionStateSaved:
-        assert self.account is not None
-        assert self.bar is not None
-        saved = write_state(self.desk, self.bar, self.account, self.trading_state, action)
-        decided_by, next_by = (as_plain_values(each) for each in self.changes)
-        waiting = [fill.fill_id for fill in self.unbooked]
-        more = {"model": decided_by, "next_model": next_by, "waiting": waiting}
-        return replace(saved, account={**saved.account, **more})

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from tradingbot.market.costs import CostProfile
 from tradingbot.market.params import SimulatorParams
 from tradingbot.risk.limits import SESSION_RISK, RiskLimits, SessionLimits
-from tradingbot.runtime.brokers.paper.broker import PaperOptions
+from tradingbot.runtime.brokers.paper.options import PaperOptions
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,8 @@ class SessionSettings:
     shadow: str | None = None
     """Path of the bundle that decides beside the model."""
     shadow_sha256: str | None = None
+    splits: str | None = None
+    """Path of the file that announces splits to the built-in broker."""
     journal: str | None = None
     """Address of the database that its journal is in, without a password; None: a file of its
     folder."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime
-from decimal import Decimal
 
 from tradingbot.domain.errors import ModelAnswerError
 from tradingbot.domain.events.event import Event
@@ -12,16 +11,12 @@ from tradingbot.domain.events.session import (
     AlertLevel,
     AlertRaised,
     DecisionMade,
-    SessionStateSaved,
 )
 from tradingbot.domain.events.trading import OrderDenied, OrderSubmitted
-from tradingbot.domain.plain_values import as_plain_values
-from tradingbot.domain.trading_state import TradingState
 from tradingbot.market.advance import SentOrder
-from tradingbot.runtime.session.account_record import SessionAccount, write_account
+from tradingbot.runtime.session.account_record import SessionAccount
 from tradingbot.runtime.session.bars import MarketBar
 from tradingbot.runtime.session.decision import Proposal, SessionDecider
-from tradingbot.runtime.session.desk import Desk
 from tradingbot.runtime.session.judging import JudgedOrders
 
 SHADOW_NOT_FINITE = "SHADOW_NOT_FINITE"
@@ -89,30 +84,3 @@ def list_orders(judged: JudgedOrders, now: datetime) -> list[Event]:
         denied = None if reason is None else OrderDenied(intent, reason)
         events.append(denied or OrderSubmitted(intent, now))
     return events
-
-
-def write_state(
-    desk: Desk,
-    bar: MarketBar,
-    account: SessionAccount,
-    trading_state: TradingState,
-    action: list[float] | None,
-) -> SessionStateSaved:
-    """Return everything that a restart needs at the close of a bar.
-
-    Args:
-        desk: Holdings, book and breakers; those before the orders of the turn.
-        bar: The last that is settled.
-        account: At its close.
-        trading_state: What the session may do.
-        action: N actions that were decided on it; None where nothing was decided.
-    """
-    return SessionStateSaved(
-        bar.closed_at,
-        trading_state,
-        desk.holdings.cash_ccy,
-        Decimal(repr(float(account.equity.sum()))),
-        {symbol: each.units for symbol, each in desk.holdings.positions.items() if each.units},
-        as_plain_values(desk.gate.breakers),
-        {"bar": bar.number, **write_account(account), "action": action},
-    )

@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Protocol
 
 from tradingbot.domain.events.session import AlertLevel, AlertRaised
+from tradingbot.domain.events.trading import StockSplitApplied
 from tradingbot.domain.exact_number import MAX_DECIMALS
 from tradingbot.market.account import Account
 from tradingbot.market.bars import Bar
@@ -29,7 +30,13 @@ def rewind_venue(desk: Desk, broker: PaperBroker, now: datetime) -> None:
     """
     state = desk.journal.state(desk.session)
     known = desk.journal.order_book(desk.session)
-    n_later = broker.rewind(known.orders, known.fills, None if state is None else state.at)
+    splits = {
+        (each.symbol, each.at)
+        for each in desk.journal.events(desk.session, StockSplitApplied)
+        if isinstance(each, StockSplitApplied)
+    }
+    since = None if state is None else state.at
+    n_later = broker.rewind(known.orders, known.fills, since, splits)
     if n_later:
         told = f"{n_later} orders of the paper broker are not in the journal; they were taken back"
         desk.record(AlertRaised(now, AlertLevel.WARNING, VENUE_REWOUND, told))

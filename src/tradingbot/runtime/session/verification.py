@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tradingbot.domain.errors import ConfigError
 from tradingbot.domain.events.session import DecisionMade, ModelLoaded, SessionStateSaved
-from tradingbot.domain.order import Order
+from tradingbot.domain.events.trading import OrderDenied, OrderSubmitted, StockSplitApplied
+from tradingbot.domain.order_intent import OrderIntent
 from tradingbot.runtime.journal.reading import JournalReader
 from tradingbot.runtime.session.account_record import SessionAccount, read_account
 from tradingbot.runtime.session.bars import BarFeed, MarketBar
@@ -17,6 +18,7 @@ from tradingbot.runtime.session.deciders import open_decider
 from tradingbot.runtime.session.decision import SessionDecider
 from tradingbot.runtime.session.judging import intent_of
 from tradingbot.runtime.session.model import DecidingModel, ModelReference
+from tradingbot.runtime.session.price_basis import rebase_bar
 from tradingbot.runtime.session.terms import SessionTerms
 from tradingbot.runtime.session.turn_events import list_decisions
 
@@ -62,34 +64,63 @@ def verify_day(session: ProvableSession, day: date) -> VerifiedDay:
     """
     journal, name = session.journal, session.name
     made = _decisions_of(session, day)
-    accounts = {
-        state.at: read_account(state.account)
-        for state in journal.events(name, SessionStateSaved)
-        if isinstance(state, SessionStateSaved) and state.at in made
+    states = _states_of(session, made)
+    asked = journal.events(name, OrderSubmitted, OrderDenied)
+    intents = {
+        each.intent.client_order_id: each.intent
+        for each in asked
+        if isinstance(each, OrderSubmitted | OrderDenied)
     }
-    orders = journal.order_book(name).orders
-    deciders = _deciders(session, {each.model for by in made.values() for each in by.values()})
     n_decisions = n_orders = 0
-    for bar in session.source.bars():
-        if bar is None:
-            break
-        for decider in deciders.values():
-            decider.take(bar)
-        if bar.closed_at not in made:
-            continue
-        journaled = made.pop(bar.closed_at)
-        decider = deciders[next(iter(journaled.values())).model]
-        difference = _compare(decider, bar, accounts[bar.closed_at], journaled, orders)
-        if difference is not None:
-            return VerifiedDay(n_decisions, n_orders, difference)
-        n_decisions += len(journaled)
-        n_orders += sum(each.client_order_id is not None for each in journaled.values())
-        if not made:
-            break
+    for n_splits in sorted({int(each.get("n_splits", 0)) for each in states.values()}):
+        own = {at: by for at, by in made.items() if states[at].get("n_splits", 0) == n_splits}
+        for bar, decider in _stream(session, own, n_splits):
+            journaled = made.pop(bar.closed_at)
+            account = read_account(states[bar.closed_at])
+            difference = _compare(decider, bar, account, journaled, intents)
+            if difference is not None:
+                return VerifiedDay(n_decisions, n_orders, difference)
+            n_decisions += len(journaled)
+            n_orders += sum(each.client_order_id is not None for each in journaled.values())
     difference = None
     if made:
         difference = f"{min(made)}: decided on a bar that the data do not have"
     return VerifiedDay(n_decisions, n_orders, difference)
+
+
+def _states_of(session: ProvableSession, made: _Day) -> dict[datetime, Mapping[str, Any]]:
+    """Return by time what was saved with decisions; what is saved after them may be re-based."""
+    found: dict[datetime, Mapping[str, Any]] = {}
+    for state in session.journal.events(session.name, SessionStateSaved):
+        assert isinstance(state, SessionStateSaved)
+        if state.at in made and state.account["action"] is not None:
+            found.setdefault(state.at, state.account)
+    return found
+
+
+def _stream(
+    session: ProvableSession, made: _Day, n_splits: int
+) -> Iterator[tuple[MarketBar, SessionDecider]]:
+    """Yield each bar of decisions, with the model that decided and has taken it.
+
+    Args:
+        session: Whose bars.
+        made: Decisions by time.
+        n_splits: How many splits the session knew then: bars are in the prices after them.
+    """
+    found = session.journal.events(session.name, StockSplitApplied)
+    splits = [each for each in found if isinstance(each, StockSplitApplied)][:n_splits]
+    deciders = _deciders(session, {each.model for by in made.values() for each in by.values()})
+    left = set(made)
+    for raw in session.source.bars():
+        if raw is None or not left:
+            return
+        bar = rebase_bar(raw, session.source.symbols, splits)
+        for decider in deciders.values():
+            decider.take(bar)
+        if bar.closed_at in left:
+            left.remove(bar.closed_at)
+            yield bar, deciders[next(iter(made[bar.closed_at].values())).model]
 
 
 def _decisions_of(session: ProvableSession, day: date) -> _Day:
@@ -128,7 +159,7 @@ def _compare(
     bar: MarketBar,
     account: SessionAccount,
     journaled: dict[str, DecisionMade],
-    orders: Mapping[str, Order],
+    intents: Mapping[str, OrderIntent],
 ) -> str | None:
     proposal = decider.decide(account)
     sent = decider.order(account, proposal)
@@ -142,11 +173,8 @@ def _compare(
                 return f"{place}: {field} journaled {before!r}, now {now!r}"
         intent = intent_of((again.symbol, bar.closed_at, again.model), sent, proposal, lane)
         identity = was.client_order_id
-        order = None if identity is None else orders.get(identity)
-        before, now = (
-            None if each is None else each.content_key
-            for each in (None if order is None else order.intent, intent)
-        )
+        asked = None if identity is None else intents.get(identity)
+        before, now = (None if each is None else each.content_key for each in (asked, intent))
         if before != now:
             return f"{place}: order journaled {before or 'none'}, now {now or 'none'}"
     return None

@@ -40,7 +40,8 @@ from tradingbot.market.params import AccountRules, ActionRules, SimulatorParams
 from tradingbot.market.quantity import round_units
 from tradingbot.risk.limits import RiskLimits
 from tradingbot.runtime.approval import seal_intent
-from tradingbot.runtime.brokers.paper.broker import PaperBroker, PaperOptions
+from tradingbot.runtime.brokers.paper.broker import PaperBroker
+from tradingbot.runtime.brokers.paper.options import PaperOptions
 from tradingbot.runtime.brokers.protocol import SubmitOutcome, UpdateKind
 
 N, BARS = 5, 45

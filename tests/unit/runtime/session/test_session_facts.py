@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -22,8 +23,8 @@ from fixtures.replayed_sessions import (
 )
 from tradingbot.domain.errors import BrokerUnavailableError, ConfigError, TradingError
 from tradingbot.domain.events.session import ActAudited, AlertRaised, SessionStateSaved
-from tradingbot.domain.events.trading import TradingStateChanged
-from tradingbot.domain.order import Order, OrderStatus
+from tradingbot.domain.events.trading import OrderSubmitted, TradingStateChanged
+from tradingbot.domain.order import OrderStatus
 from tradingbot.risk.limits import WIDEST_SESSION_LIMITS
 from tradingbot.runtime.approval import Approval
 from tradingbot.runtime.journal.failures import JournalUnavailableError
@@ -35,7 +36,9 @@ from tradingbot.runtime.session.desk import Desk
 from tradingbot.runtime.session.folder import Request
 from tradingbot.runtime.session.loop import require_positions
 from tradingbot.runtime.session.model import ModelReference
+from tradingbot.runtime.session.model_change import change_model
 from tradingbot.runtime.session.session import TradingSession
+from tradingbot.runtime.session.state_record import state_of
 from tradingbot.runtime.session.verification import verify_day
 from tradingbot.serving.served_model import ServedModel
 
@@ -207,7 +210,7 @@ def test_fills_between_two_bars_reach_the_accounts_over_two_restarts(tmp_path: P
 
 def save_as_before(session: TradingSession) -> None:
     """Save the state as it was when fills were counted and busts were not."""
-    state = session._state(session.action)
+    state = state_of(session, session.action)
     n_fills = len(session.desk.gate.book.fills)
     kept = {key: value for key, value in state.account.items() if key != "waiting"}
     session.desk.record(replace(state, account={**kept, "n_fills": n_fills, "n_counted": n_fills}))
@@ -429,7 +432,7 @@ def test_a_model_for_other_symbols_does_not_take_over(tmp_path: Path) -> None:
     before = opened.session.model
     opened.session.models = mock.Mock(return_value=mock.Mock(symbols=("OTHER",)))
     with pytest.raises(ConfigError, match="the symbols and accounts of the session"):
-        opened.session.change_model(ModelReference("other.zip", "0" * 64))
+        change_model(opened.session, ModelReference("other.zip", "0" * 64))
 
     assert opened.session.model is before
     opened.close()
@@ -439,14 +442,18 @@ def test_a_proof_compares_orders_too(tmp_path: Path) -> None:
     opened = open_session(tmp_path, stop=STOP).run()
     day = opened.journal.decisions(NAME)[0].decided_at.date()
     proof = proof_of(opened.session)
-    book = opened.journal.order_book(NAME)
-    identity, order = next(iter(book.orders.items()))
+    order, real = opened.journal.orders(NAME)[0], SessionJournal.events
     larger = replace(order.intent, quantity_units=order.intent.quantity_units + 1)
-    book.orders[identity] = Order(larger, OrderStatus.DENIED, reason="MARGIN: 1 of 2")
+
+    def changed(journal: SessionJournal, *asked: Any, **more: Any) -> list[Any]:
+        found = real(journal, *asked, **more)
+        submitted = OrderSubmitted(larger, larger.decided_at)
+        is_it = [getattr(each, "intent", None) == order.intent for each in found]
+        return [submitted if it else each for it, each in zip(is_it, found, strict=True)]
 
     proved = verify_day(proof, day)
     assert (proved.difference, proved.n_orders > 0) == (None, True)
-    with mock.patch.object(SessionJournal, "order_book", return_value=book):
+    with mock.patch.object(SessionJournal, "events", changed):
         found = verify_day(proof, day)
     assert found.difference is not None
     assert f"{order.intent.symbol} {order.intent.decided_at}: order journaled" in found.difference

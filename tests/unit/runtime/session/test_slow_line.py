@@ -22,7 +22,8 @@ from fixtures.replayed_sessions import (
 )
 from tradingbot.domain.order import Order, OrderStatus
 from tradingbot.risk.limits import WIDEST_SESSION_LIMITS, SessionLimits
-from tradingbot.runtime.brokers.paper.broker import PaperBroker, PaperOptions
+from tradingbot.runtime.brokers.paper.broker import PaperBroker
+from tradingbot.runtime.brokers.paper.options import PaperOptions
 from tradingbot.runtime.brokers.protocol import BrokerClock
 from tradingbot.runtime.session.judging import measure_skew
 from tradingbot.runtime.session.terms import SessionTerms

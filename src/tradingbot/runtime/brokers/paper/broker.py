@@ -8,15 +8,13 @@ with `quantity_decimals` to the last digit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
+from datetime import datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 
 import torch
 
-from tradingbot.domain.checks import CheckedFields, bounded
 from tradingbot.domain.errors import TradingError
 from tradingbot.domain.exact_number import MAX_DECIMALS
 from tradingbot.domain.order import OrderStatus
@@ -36,7 +34,10 @@ from tradingbot.runtime.brokers.paper.execution import (
     split_fill,
     take_turns,
 )
+from tradingbot.runtime.brokers.paper.options import PaperOptions
+from tradingbot.runtime.brokers.paper.rewinding import rewind_books
 from tradingbot.runtime.brokers.paper.rows import WorkingOrder
+from tradingbot.runtime.brokers.paper.split_books import split_books
 from tradingbot.runtime.brokers.paper.store import PaperStore
 from tradingbot.runtime.brokers.protocol import (
     BrokerAccount,
@@ -49,21 +50,7 @@ from tradingbot.runtime.brokers.protocol import (
     UpdateKind,
     always_open,
 )
-
-
-@dataclass(frozen=True)
-class PaperOptions(CheckedFields):
-    """How the venue behaves."""
-
-    cash_ccy: float = bounded(100_000.0, "(0, inf)")
-    """Cash of a new account."""
-    parts: int = bounded(1, ">= 1")
-    """Executions in which a fill comes; they add up to what one would be, to the last digit."""
-    latency_s: float = bounded(0.0, "[0, 86400]")
-    """Seconds until an order reaches the market, and until a message reaches the trader."""
-    survives_power_loss: bool = True
-    """Whether every request is on the disk before it is answered; else a killed process loses
-    nothing, and a machine without power the last requests. Replays are several times faster."""
+from tradingbot.runtime.stock_split import StockSplit
 
 
 class PaperBroker:
@@ -113,25 +100,36 @@ class PaperBroker:
         self._now = now
         self._marks.update(marks or {})
 
-    def rewind(self, orders: Container[str], fills: Container[str], since: datetime | None) -> int:
+    def rewind(
+        self,
+        orders: Container[str],
+        fills: Container[str],
+        since: datetime | None,
+        splits: Collection[tuple[str, datetime]] = (),
+    ) -> int:
         """Be again as a trader last knew it, who lives through the bars since then again.
 
         Args:
             orders: Ids of those that the trader knows; others are taken back.
             fills: The same of fills.
             since: Of fills those at or after this moment; None: all.
+            splits: Symbol and moment of those that the trader knows.
 
         Returns:
             How many orders were taken back.
         """
         with self._store.transaction():
-            for fill in self._store.fills(since or datetime.min.replace(tzinfo=UTC)):
-                if fill.fill_id not in fills:
-                    self._store.undo_fill(fill)
-            unknown = [each for each in self._store.order_ids() if each not in orders]
-            for each in unknown:
-                self._store.forget_order(each)
-        return len(unknown)
+            return rewind_books(self._store, orders, fills, splits, since)
+
+    def split(self, split: StockSplit, at: datetime) -> Decimal:
+        """Change units without a trade, once; return what was paid for fractions."""
+        step = Decimal(1).scaleb(-(self.rules.account.quantity_decimals or 0))
+        with self._store.transaction():
+            mark = self._marks.get(split.symbol, Decimal(0))
+            cash, ended = split_books(self._store, split, at, mark, step)
+            for each in ended:
+                self._tell(UpdateKind.CANCELLED, each, self._require_time())
+        return cash
 
     def list_asset(self, asset: BrokerAsset) -> None:
         """Say what is allowed with a symbol: halts, and units that are not lent."""

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 from tradingbot.domain.errors import StorageError
 from tradingbot.domain.exact_number import plain_text
@@ -39,7 +40,8 @@ from tradingbot.runtime.brokers.paper.tables import (
 )
 from tradingbot.runtime.brokers.protocol import BrokerOrder, BrokerUpdate, UpdateKind
 
-_WORKING = (OrderStatus.ACCEPTED, OrderStatus.PARTIALLY_FILLED)
+WORKING = (OrderStatus.ACCEPTED, OrderStatus.PARTIALLY_FILLED)
+"""What may still fill."""
 
 
 class PaperStore:
@@ -95,6 +97,10 @@ class PaperStore:
         total = plain_text(self.cash_ccy + amount_ccy)
         self._database.execute("UPDATE venue SET value = ? WHERE name = 'cash'", (total,))
 
+    def query(self, statement: str, values: tuple[object, ...]) -> list[tuple[Any, ...]]:
+        """Carry out a statement of a part of the books that has a file of its own."""
+        return self._database.execute(statement, values).fetchall()
+
     def positions(self) -> dict[str, Decimal]:
         """Return symbol → signed units; flat symbols are left out."""
         rows = self._database.execute("SELECT symbol, units FROM positions ORDER BY symbol")
@@ -122,10 +128,8 @@ class PaperStore:
 
     def find_content(self, client_order_id: str) -> str | None:
         """Return what an order asked for; None where there is none of that id."""
-        row = self._database.execute(
-            "SELECT content FROM orders WHERE client_order_id = ?", (client_order_id,)
-        ).fetchone()
-        return None if row is None else str(row[0])
+        asked = "SELECT content FROM orders WHERE client_order_id = ?"
+        return next((str(row[0]) for row in self.query(asked, (client_order_id,))), None)
 
     def find_order(self, client_order_id: str) -> BrokerOrder | None:
         """Return an order as protocols have it."""
@@ -133,14 +137,14 @@ class PaperStore:
 
     def open_orders(self) -> tuple[BrokerOrder, ...]:
         """Return every order that may still fill, in the order of sending."""
-        return tuple(self._orders(OPEN_ORDERS, _WORKING))
+        return tuple(self._orders(OPEN_ORDERS, WORKING))
 
     def working_orders(self, at: datetime) -> list[WorkingOrder]:
         """Return orders that may fill at a moment, in the order of sending."""
         rows = self._database.execute(
             "SELECT client_order_id, symbol, side, units, filled, limit_price, time_in_force "
             "FROM orders WHERE status IN (?, ?) AND eligible_at <= ? ORDER BY number",
-            (*_WORKING, text_of(at)),
+            (*WORKING, text_of(at)),
         )
         return [
             WorkingOrder(
@@ -275,12 +279,13 @@ class PaperStore:
 
     def _move(self, symbol: str, signed_units: Decimal) -> None:
         """Change a position."""
-        row = self._database.execute(
-            "SELECT units FROM positions WHERE symbol = ?", (symbol,)
-        ).fetchone()
-        held = (Decimal(0) if row is None else Decimal(row[0])) + signed_units
+        rows = self.query("SELECT units FROM positions WHERE symbol = ?", (symbol,))
+        self.set_units(symbol, sum((Decimal(row[0]) for row in rows), signed_units))
+
+    def set_units(self, symbol: str, units: Decimal) -> None:
+        """Hold so many units of a symbol."""
         self._database.execute(
-            "INSERT OR REPLACE INTO positions VALUES (?, ?)", (symbol, plain_text(held))
+            "INSERT OR REPLACE INTO positions VALUES (?, ?)", (symbol, plain_text(units))
         )
 
     def _value(self, name: str) -> str:

@@ -18,6 +18,9 @@ CREATE TABLE IF NOT EXISTS updates (
     deliver_at TEXT NOT NULL, fill_id TEXT, reason TEXT, filled TEXT,
     delivered INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE IF NOT EXISTS positions (symbol TEXT PRIMARY KEY, units TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS splits (
+    symbol TEXT NOT NULL, at TEXT NOT NULL, units TEXT NOT NULL, cash TEXT NOT NULL,
+    orders TEXT NOT NULL, PRIMARY KEY (symbol, at));
 CREATE TABLE IF NOT EXISTS venue (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 """
 ORDER_COLUMNS = (
