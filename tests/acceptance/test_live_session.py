@@ -330,6 +330,7 @@ def test_folder_that_grows_feeds_a_session(
         (("--broker", "alpaca", "--bars", "replay"), {}, "bars must be live"),
         (("--broker", "alpaca", "--speed", "2"), {}, "--speed must stand with --bars replay"),
         (("--broker", "alpaca", "--parts", "2"), {}, "--parts must stand with --broker paper"),
+        (("--broker", "alpaca", "--splits", "x"), {}, "--splits must stand with --broker paper"),
         (("--adopt", "ada"), {}, "--adopt must stand with a venue"),
         (("--broker", "alpacca"), {}, "--broker must be one that is offered"),
         (("--bars", "folder:/nowhere"), {}, "a folder of bars must exist"),

@@ -428,6 +428,7 @@ MISTAKES: dict[str, str] = {
     "paper start v9 --name x --shadow v8": "model must be the version of one",
     "paper start v9 --name x --speed -1": "--speed",
     "paper start v9 --name x --parts 0": "--parts",
+    "paper start v9 --name x --splits nowhere.csv": "splits must be in a file",
     "paper start v9 --name x --latency -1": "--latency",
     "paper start v9 --name x --broker alpacca": "Did you mean 'alpaca'?",
     "paper start v9 --name x --broker alpaca": "APCA_API_KEY_ID must be set",

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
 
@@ -13,6 +11,7 @@ import pytest
 
 from fakes.alpaca import FakeAlpaca, FaultPlan, VenueOptions
 from fixtures.alpaca_broker import CREDENTIALS, settings_of
+from fixtures.fed_alpaca import FedVenue
 from fixtures.replayed_sessions import (
     FIRST,
     NAME,
@@ -25,8 +24,6 @@ from fixtures.replayed_sessions import (
     run_backtest,
 )
 from tradingbot.features.inputs import MarketInputs
-from tradingbot.market.account import Account
-from tradingbot.market.bars import Bar
 from tradingbot.market.costs import cost_profile
 from tradingbot.market.params import ActionRules
 from tradingbot.risk.limits import RiskLimits
@@ -52,27 +49,6 @@ def cents() -> MarketInputs:
             values[row, column] = values[row - 1, column]
     rounded = {name: np.round(values, 2) for name, values in bars.items()}
     return replace(inputs, present=np.ones_like(inputs.present), bars=rounded)
-
-
-class FedVenue:
-    """The fake venue trades the bars that the session takes."""
-
-    def __init__(self, fake: FakeAlpaca) -> None:
-        self._fake = fake
-
-    def fill_orders(
-        self, opened_at: datetime, symbols: Sequence[str], account: Account, bar: Bar
-    ) -> None:
-        columns = zip("ohlcv", bar, strict=False)
-        values = {key: column.tolist() for key, column in columns}
-        fed = {
-            symbol: {"t": opened_at.isoformat(), **{key: values[key][lane] for key in values}}
-            for lane, symbol in enumerate(symbols)
-        }
-        self._fake.do(bars=fed)
-
-    def pass_time(self, closed_at: datetime, symbols: Sequence[str], bar: Bar) -> None:
-        self._fake.do(time=closed_at.isoformat())
 
 
 @pytest.mark.parametrize("rates", [{}, {"504_after": 0.2, "drop_after": 0.2, "504_before": 0.1}])

@@ -217,6 +217,13 @@ class OrderBook:
                 changed = replace(intent, quantity_units=units, limit_price=price)
                 self._put(replace(order, intent=changed))
 
+    def complete(self, client_order_id: str) -> None:
+        """Know an order as filled whole, whatever it asked for: the venue had less of it left."""
+        order = self.orders.get(client_order_id)
+        if order is not None and order.status is _S.PARTIALLY_FILLED:
+            intent = replace(order.intent, quantity_units=order.filled_units)
+            self._put(replace(order, intent=intent, status=_S.FILLED))
+
     def working(self, symbol: str | None = None) -> Iterator[Order]:
         """Yield orders that may still fill or are approved and not sent yet, of a symbol or all."""
         books = self._working.values() if symbol is None else [self._working.get(symbol, set())]

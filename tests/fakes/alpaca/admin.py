@@ -8,6 +8,7 @@ from typing import Any
 from fakes.alpaca.faults import UNKNOWN_STATUS, FaultPlan
 from fakes.alpaca.market_hours import AlwaysOpen
 from fakes.alpaca.records import VenueAsset, read_time
+from fakes.alpaca.splits import announce_split, do_split
 from fakes.alpaca.venue import Venue
 
 
@@ -17,7 +18,8 @@ class Admin:
     quotes {symbol: [bid, ask]} · bars {symbol: bar} · time "2026-01-05T14:30:00Z" or null ·
     execute {client_order_id, qty, price} · asset {symbol, field: value} · reject client_order_id ·
     show_status {client_order_id: word} · faults {knob: value} · clock_skew_s · late_rejects
-    [symbol] · shut true · blocked true · tick true
+    [symbol] · announce, split {symbol, new, old, ex_date, orders, whole} · shut true · blocked true
+    · tick true
     """
 
     def __init__(self, venue: Venue, plan: FaultPlan) -> None:
@@ -91,6 +93,12 @@ class Admin:
 
     def _late_rejects(self, symbols: list[str]) -> None:
         self.venue.late_rejects = set(symbols)
+
+    def _announce(self, what: dict[str, Any]) -> None:
+        announce_split(self.venue, what)
+
+    def _split(self, what: dict[str, Any]) -> None:
+        do_split(self.venue, what)
 
     def _shut(self, is_shut: bool) -> None:
         assert isinstance(self.venue.hours, AlwaysOpen), "the calendar decides: set the time"

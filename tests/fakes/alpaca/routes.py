@@ -46,6 +46,7 @@ class Routes:
                 ("PATCH", r"/v2/account/configurations", "other", self._configure),
                 ("GET", r"/v2/account/portfolio/history", "other", self._history),
                 ("GET", r"/v2/account/activities(?:/(\w+))?", "activities", self._activities),
+                ("GET", r"/v1/corporate-actions", "data", self._corporate_actions),
                 ("GET", r"/v2/clock", "clock", self._clock),
                 ("GET", r"/v2/calendar", "clock", self._calendar),
                 ("GET", r"/v2/assets", "asset", self._assets),
@@ -249,8 +250,11 @@ class Routes:
 
     def _activities(self, query: Query, body: Any, kind: str = "FILL") -> Answer:
         size = int(query.get("page_size", "100"))
-        if kind != "FILL" or not 1 <= size <= 100:
+        if kind not in ("FILL", "CIL") or not 1 <= size <= 100:
             raise Refusal.unprocessable("invalid activity_type or page_size")
+        if kind != "FILL":
+            day, paid = query.get("after", "")[:10], self.venue.payments
+            return 200, [row for row in paid if row["activity_type"] == kind and row["date"] > day]
         after = read_time(query["after"]) if "after" in query else None
         until = read_time(query["until"]) if "until" in query else None
         rows = self.venue.activities[:]
@@ -265,6 +269,19 @@ class Routes:
             ids = [row["id"] for row in rows]
             rows = rows[ids.index(token) + 1 :] if token in ids else []
         return 200, rows[:size]
+
+    def _corporate_actions(self, query: Query, body: Any) -> Answer:
+        symbols, kinds = query["symbols"].split(","), query["types"].split(",")
+        found = {
+            kind: [
+                row
+                for row in rows
+                if row["symbol"] in symbols and query["start"] <= row["ex_date"] <= query["end"]
+            ]
+            for kind, rows in self.venue.announcements.items()
+            if kind.removesuffix("s") in kinds
+        }
+        return 200, {"corporate_actions": found, "next_page_token": None}
 
     # ---- clock, assets, data ------------------------------------------------------------------
 

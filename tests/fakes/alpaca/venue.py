@@ -66,6 +66,10 @@ class Venue:
         self.costs: dict[str, Decimal] = {}
         self.cash = options.start_cash
         self.activities: list[dict[str, Any]] = []
+        self.payments: list[dict[str, Any]] = []
+        """Activities that are no fills."""
+        self.announcements: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        """Corporate actions by their kinds."""
         self.configuration: dict[str, Any] = _CONFIGURATION.copy()
         self.is_blocked = False
         self.late_rejects: set[str] = set()
@@ -84,6 +88,10 @@ class Venue:
                 self._keep(read_order(value))
             elif kind == "activity":
                 self.activities.append(value)
+            elif kind == "payment":
+                self.payments.append(value)
+            elif kind == "announcement":
+                self.announcements[value[0]].append(value[1])
             elif kind == "books":
                 self.cash = Decimal(value["cash"])
                 for name in ("positions", "costs"):
@@ -315,6 +323,33 @@ class Venue:
         if not held + moved:
             del self.positions[order.symbol], self.costs[order.symbol]
         self.cash -= moved * price
+        self._note_books()
+
+    def announce(self, kind: str, row: dict[str, Any]) -> None:
+        """Announce a corporate action."""
+        self.announcements[kind].append(row)
+        self.log.note("announcement", [kind, row])
+
+    def pay(self, row: dict[str, Any]) -> None:
+        """List a payment to the account; `hold` has booked it."""
+        self.payments.append({"id": self.new_id(), "account_id": self._account_id, **row})
+        self.log.note("payment", self.payments[-1])
+
+    def hold(self, symbol: str, units: Decimal, cash: Decimal) -> None:
+        """Hold other units without a trade, and book what was paid for the rest; costs stay."""
+        self.positions[symbol] = units
+        self.cash += cash
+        if not units:
+            del self.positions[symbol], self.costs[symbol]
+        self._note_books()
+
+    def restate(self, order: VenueOrder) -> None:
+        """Tell that an order has other numbers than were asked for."""
+        order.updated_at = self.clock.now()
+        self._note(order)
+        self._emit("restated", order)
+
+    def _note_books(self) -> None:
         self.log.note(
             "books",
             {

@@ -146,7 +146,7 @@ def require_splits(path: Path | None) -> Path | None:
     """
     if path is None:
         return None
-    from tradingbot.runtime.brokers.paper.announced_splits import read_splits
+    from tradingbot.runtime.brokers.paper.split_file import read_splits
 
     read_splits(path)
     return path.resolve()

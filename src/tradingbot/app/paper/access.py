@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tradingbot.data.sources.vendors import AlpacaCredentials, AlpacaSettings
 from tradingbot.runtime.brokers.alpaca.access import AlpacaBrokerSettings, require_paper_key
 from tradingbot.runtime.brokers.alpaca.opening import open_alpaca_broker
+from tradingbot.runtime.stock_split import SplitSource
 
 if TYPE_CHECKING:
     from tradingbot.runtime.brokers.alpaca.broker import AlpacaBroker
@@ -28,14 +29,24 @@ def require_access(environment: Mapping[str, str]) -> None:
 
 def broker_settings(environment: Mapping[str, str]) -> AlpacaBrokerSettings:
     """Return where the account is: Alpaca's paper address, or a server on this machine."""
-    url = environment.get(URL_VARIABLE)
-    return AlpacaBrokerSettings(base_url=url) if url else AlpacaBrokerSettings()
+    url, data_url = environment.get(URL_VARIABLE), environment.get(DATA_URL_VARIABLE) or None
+    if not url:
+        return AlpacaBrokerSettings(data_url=data_url)
+    return AlpacaBrokerSettings(base_url=url, data_url=data_url)
 
 
 def data_settings(environment: Mapping[str, str]) -> AlpacaSettings:
     """Return where bars are asked for: those of one exchange, without a delay."""
     url = environment.get(DATA_URL_VARIABLE)
     return AlpacaSettings(feed="iex", base_url=url) if url else AlpacaSettings(feed="iex")
+
+
+def open_splits(environment: Mapping[str, str]) -> SplitSource:
+    """Return who announces splits to the account."""
+    from tradingbot.runtime.brokers.alpaca.announced_splits import AlpacaSplits
+
+    credentials = AlpacaCredentials.from_environment(environment)
+    return AlpacaSplits(credentials, broker_settings(environment))
 
 
 def open_alpaca(symbols: Iterable[str], environment: Mapping[str, str]) -> AlpacaBroker:

@@ -178,11 +178,7 @@ def require_inputs(
 
 
 def _require_unadjusted(adjustment: str, where: str) -> None:
-    """Refuse to split replayed bars whose prices are adjusted for splits already.
-
-    Raises:
-        ConfigError: If they are.
-    """
+    """Refuse to split replayed bars whose prices are adjusted for splits already."""
     if adjustment != "none":
         rule = "--splits must stand with bars that are not adjusted for splits"
         remedy = "Leave it out: in these bars there is none; or import bars with --adjustment none"

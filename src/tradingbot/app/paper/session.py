@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 
-from tradingbot.app.paper.access import open_alpaca
+from tradingbot.app.paper.access import open_alpaca, open_splits
 from tradingbot.app.paper.bars import hours_of, open_bars, open_feed
 from tradingbot.data.sources.pacing import Clock
 from tradingbot.domain.errors import DataError
@@ -86,7 +86,7 @@ def open_session(
         )
         session.models = open_reference
         session.clock = None if settings.is_replay else clock.now
-        session.basis = _basis_of(settings, broker, inputs, hours)
+        session.basis = _basis_of(settings, broker, inputs, hours, environment)
         recall_adopted(session)
         yield session
 
@@ -138,12 +138,18 @@ def desk_of(settings: SessionSettings, journal: SessionJournal, broker: Broker) 
 
 
 def _basis_of(
-    settings: SessionSettings, broker: Broker, inputs: MarketInputs, hours: ExchangeHours
+    settings: SessionSettings,
+    broker: Broker,
+    inputs: MarketInputs,
+    hours: ExchangeHours,
+    environment: Mapping[str, str],
 ) -> PriceBasis:
     """Return who announces splits, from the day on whose prices the first bars are in."""
     source: SplitSource | None = None
     if isinstance(broker, PaperBroker) and settings.splits is not None:
         source = PaperSplits(broker, Path(settings.splits), hours.begin_of)
+    elif settings.broker == "alpaca":
+        source = open_splits(environment)
     closed = inputs.closed_at[0 if settings.is_replay else -1]
     return PriceBasis(source, hours.day_of(as_datetime(closed)))
 

@@ -31,7 +31,8 @@ class AlpacaRecentBars:
         clock: Time, for pacing and for what is finished.
     """
 
-    adjustment: Adjustment = "split"
+    adjustment: Adjustment = "none"
+    """Prices of each bar's own day: a session re-bases them itself."""
     calendar = "XNYS"
 
     def __init__(

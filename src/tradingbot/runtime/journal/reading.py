@@ -279,6 +279,8 @@ def follow_order(book: OrderBook, event: Event) -> None:
         book.move(identity, OrderStatus.SUBMITTED)
     elif isinstance(event, OrderFilled):
         book.book_fill(event.fill)
+        if not event.remaining_units:
+            book.complete(event.fill.client_order_id)
     elif isinstance(event, FillBusted):
         book.bust(event.fill)
     elif isinstance(event, StockSplitApplied):

@@ -7,6 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 from shutil import copytree
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -22,7 +23,9 @@ from fixtures.split_sessions import (
 from tradingbot.domain.errors import BrokerUnavailableError
 from tradingbot.domain.events.session import AlertRaised, SessionStateSaved
 from tradingbot.domain.events.trading import StockSplitApplied
+from tradingbot.runtime.brokers.paper.announced_splits import PaperSplits
 from tradingbot.runtime.brokers.paper.broker import PaperBroker
+from tradingbot.runtime.brokers.paper.split_file import read_splits
 from tradingbot.runtime.brokers.paper.store import PaperStore
 from tradingbot.runtime.journal.journal import SessionJournal
 from tradingbot.runtime.journal.verification import verify
@@ -166,21 +169,13 @@ def test_B27_venue_that_has_not_split_yet_is_waited_for(tmp_path: Path) -> None:
     bar = next(iter(session.source.bars(split_bar() - 1)))
     state = session.account
 
-    class Announcer:
-        """It is announced, and the broker has not done it."""
-
-        def due(self, symbols: object, after: object, until: object) -> object:
-            from dataclasses import replace
-
-            from tradingbot.runtime.brokers.paper.announced_splits import read_splits
-
-            return tuple(replace(each) for each in read_splits(source.path))
-
-    session.basis.source = Announcer()
-    with pytest.raises(BrokerUnavailableError, match="must have done a split"):
+    announced = read_splits(source.path)
+    with (
+        mock.patch.object(PaperSplits, "due", return_value=announced),
+        pytest.raises(BrokerUnavailableError, match="must have done a split"),
+    ):
         session.take(bar, bar.closed_at)
     assert session.account is state
-    session.basis.source = source
     session.take(bar, bar.closed_at)
     assert len(splits(opened)) == 1
     opened.close()

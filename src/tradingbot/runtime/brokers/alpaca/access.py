@@ -11,6 +11,7 @@ from tradingbot.domain.errors import ConfigError
 
 PAPER_HOST = "paper-api.alpaca.markets"
 PAPER_URL = f"https://{PAPER_HOST}"
+DATA_URL = "https://data.alpaca.markets"
 _THIS_MACHINE = ("127.0.0.1", "localhost", "::1")
 _PAPER_KEY, _LIVE_KEY = "PK", "AK"
 PAPER_ACCOUNT = "PA"
@@ -27,6 +28,8 @@ class AlpacaBrokerSettings:
 
     base_url: str = PAPER_URL
     """The paper account, or a server on this machine."""
+    data_url: str | None = None
+    """Where announcements are asked for; Alpaca's data interface, or the server on this machine."""
     timeout_s: float = 5.0
     """For connecting, and for each silence of the server."""
     requests_per_minute: int = 200
@@ -58,6 +61,7 @@ class AlpacaBrokerSettings:
     def __post_init__(self) -> None:
         """Refuse a live address and numbers that make no sense."""
         require_base_url(self.base_url)
+        require_base_url(self.announcements_url)
         if not (self.is_local or urlsplit(self.base_url).hostname == PAPER_HOST):
             raise ConfigError(
                 "only Alpaca's paper account may be traded",
@@ -83,6 +87,12 @@ class AlpacaBrokerSettings:
     def is_local(self) -> bool:
         """Whether the server runs on this machine: a fake."""
         return urlsplit(self.base_url).hostname in _THIS_MACHINE
+
+    @property
+    def announcements_url(self) -> str:
+        """Address of the data interface: never Alpaca's for a server on this machine."""
+        usual = self.base_url if self.is_local else DATA_URL
+        return (self.data_url or usual).rstrip("/")
 
     @property
     def stream_url(self) -> str:
