@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -42,6 +41,7 @@ from tradingbot.supervised.model_names import NO_MODEL, split_models
 from tradingbot.supervised.table import ModelTable, table_of_inputs, table_of_panel
 from tradingbot.training.bars_per_year import bars_per_year
 from tradingbot.training.config import TrainConfig
+from tradingbot.training.data_hashes import bars_sha256, world_sha256
 from tradingbot.training.sleeve_agents import open_sleeve_agents, portfolio_identity
 from tradingbot.training.trained_sleeves import SleeveAgents
 
@@ -133,25 +133,36 @@ def require_parts(data: TrainingData, *, decides: bool) -> None:
 
 
 def open_data(config: TrainConfig, workspace: Path) -> TrainingData:
-    """Open or generate what a configuration names.
+    """Open or generate what a configuration names, and the agents that trade its sleeves.
 
     Raises:
         UncertifiedPanelError: If the panel of the dataset was not proved free of look-ahead.
         DataError: If a symbol has no data, or a part of the split is empty.
-        ConfigError: If the market or a parameter of it is unknown.
+        ConfigError: If the market or a parameter of it is unknown, or agents of the sleeves learned
+            from bars that the master is judged on.
     """
+    data = open_bars(config, workspace)
+    if config.environment.kind == "portfolio":
+        sleeves = config.environment.portfolio.sleeves
+        known = (data.world, data.identity, workspace)
+        return traded_by(open_sleeve_agents(sleeves, *known, periods=data.periods), data)
+    return data
+
+
+def open_bars(config: TrainConfig, workspace: Path) -> TrainingData:
+    """Open or generate the bars that a configuration names; see `open_data`."""
     if config.dataset is not None:
         data = _stored(config, config.dataset, workspace)
     else:
         data = _generated(config, workspace)
-    data = replace(data, factor_name=config.validation.factor)
-    require_factor(data.factor_name, data.whole.symbols)
-    if config.environment.kind == "portfolio":
-        sleeves = config.environment.portfolio.sleeves
-        agents = open_sleeve_agents(sleeves, data.world, data.identity, workspace)
-        identity = portfolio_identity(data.identity, agents)
-        return replace(data, identity=identity, sleeve_agents=agents)
-    return data
+    require_factor(config.validation.factor, data.whole.symbols)
+    return replace(data, factor_name=config.validation.factor)
+
+
+def traded_by(agents: SleeveAgents | None, data: TrainingData) -> TrainingData:
+    """Return the data of a portfolio whose sleeves such agents trade; None: a rule does."""
+    identity = portfolio_identity(data.identity, agents)
+    return replace(data, identity=identity, sleeve_agents=agents)
 
 
 def _stored(config: TrainConfig, name: str, workspace: Path) -> TrainingData:
@@ -239,7 +250,7 @@ def data_of_world(
     identity = DataIdentity(
         label=world.label,
         synthetic=world.synthetic,
-        data_sha256=_world_sha256(world),
+        data_sha256=world_sha256(world),
         feature_ids=_feature_ids(world, covariates, config.task.probabilities),
         agents=world.symbols,
     )
@@ -277,23 +288,3 @@ def _feature_ids(world: World, covariates: Sequence[str], models: str) -> tuple[
     names = split_models(models)
     rises = tuple(f"probability_up_of_model_{place}-v1" for place in (1, 2, 3))
     return (*own, *(_PROBABILITIES if len(names) == 1 else rises))
-
-
-def _world_sha256(world: World) -> str:
-    names = ("prices", "present", "features", "regimes", "probabilities", "closed_at")
-    return _arrays_sha256((world.symbols, world.feature_names), world, names)
-
-
-def bars_sha256(market: SyntheticMarket) -> str:
-    """Hash what was generated: every symbol and day, whatever a run takes of them."""
-    names = ("closed_at", "opens", "highs", "lows", "closes", "volumes")
-    return _arrays_sha256(market.symbols, market, names)
-
-
-def _arrays_sha256(words: tuple[object, ...], holder: object, names: Sequence[str]) -> str:
-    digest = hashlib.sha256(repr(words).encode())
-    for name in names:
-        array = np.ascontiguousarray(getattr(holder, name))
-        digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
-        digest.update(array.reshape(-1).view(np.uint8).data)
-    return digest.hexdigest()

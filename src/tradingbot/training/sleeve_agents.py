@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from pathlib import Path
 
 import torch
@@ -11,15 +12,19 @@ from torch import Tensor
 from tradingbot.agents.confidence import read_confidence
 from tradingbot.agents.network_policy import NetworkPolicy, by_agent
 from tradingbot.agents.policy import Policy, PolicyInputs
+from tradingbot.domain.day_range import DayRange
+from tradingbot.domain.errors import ConfigError
 from tradingbot.domain.symbol import PORTFOLIO
 from tradingbot.envs.population.layout import market_table
 from tradingbot.envs.world import World
+from tradingbot.market.params import SimulatorParams
 from tradingbot.networks.threads import torch_threads
 from tradingbot.plugins.reference import RUN_PREFIX
 from tradingbot.runs import require_fit
 from tradingbot.runs.embeddings import kept_embeddings
 from tradingbot.runs.master import load_sleeves
-from tradingbot.runs.record import DataIdentity
+from tradingbot.runs.policy import StoredPolicy
+from tradingbot.runs.record import DataIdentity, RunRecord
 from tradingbot.runs.tensors import final_hash
 from tradingbot.training.config_files import config_of_mapping
 from tradingbot.training.trained_sleeves import SleeveAgents
@@ -54,6 +59,7 @@ def open_sleeve_agents(
     identity: DataIdentity,
     workspace: Path,
     *,
+    periods: Mapping[str, DayRange] | None = None,
     keeps: bool = True,
 ) -> SleeveAgents | None:
     """Open the agents of a run on the data of a portfolio; None where a rule trades its sleeves.
@@ -63,16 +69,18 @@ def open_sleeve_agents(
         world: What is traded.
         identity: One agent per symbol; features, scale and symbols must be the run's.
         workspace: Where the run is, and where embeddings are kept.
+        periods: Days on which a master is validated and tested, where it is to be trained or
+            judged: agents must not have learned from them.
         keeps: Whether they are; not those of worlds that are looked at once.
 
     Raises:
-        ConfigError: If there is no such run, or it was trained on other features or symbols.
+        ConfigError: If there is no such run, it was trained on other features or symbols, or it
+            learned from bars that the master is judged on.
         StorageError: If it has no checkpoint to act from.
     """
     if not sleeves.startswith(RUN_PREFIX):
         return None
     run, loaded = load_sleeves(sleeves.removeprefix(RUN_PREFIX), workspace / "runs")
-    table = market_table(world)
     scalers = [scaler.sha256 for scaler in world.scalers] or None
     require_fit(
         loaded.checkpoint.manifest,
@@ -81,15 +89,53 @@ def open_sleeve_agents(
         normaliser_sha256=identity.normaliser_sha256,
         scaler_sha256=scalers if identity.normaliser_sha256 else None,
     )
-    place = workspace if keeps else None
-    policy, seen = loaded.on_table(table, workspace=place), table
+    if periods is not None:
+        _require_unseen(run.record, identity, periods)
+    rules = config_of_mapping(run.record.config).task.rules
+    return sleeve_agents_of(loaded, rules, world, workspace=workspace if keeps else None)
+
+
+def _require_unseen(
+    record: RunRecord, identity: DataIdentity, periods: Mapping[str, DayRange]
+) -> None:
+    """Refuse agents that learned, or were chosen, on days on which their master is judged.
+
+    Parts are compared by their first days; a generated market of another seed has other bars.
+    """
+    own = record.data
+    if own.synthetic and identity.synthetic and own.dataset_sha256 != identity.dataset_sha256:
+        return
+    for part in ("validation", "test"):
+        begun = record.periods[part].first_day if part in record.periods else None
+        if begun is None or begun > periods[part].first_day:
+            raise ConfigError(
+                f"{part} of a master must not begin before {part} of the agents of its sleeves: "
+                "what they learned from would judge them",
+                was=f"{periods[part].first_day}, agents {begun or 'of a run that does not say'}",
+                where=f"run {record.id}",
+                remedy="Train the master with the splits of that run, or its agents again",
+            )
+
+
+def sleeve_agents_of(
+    loaded: StoredPolicy, rules: SimulatorParams, world: World, *, workspace: Path | None = None
+) -> SleeveAgents:
+    """Return the agents of a checkpoint on a world that fits them.
+
+    Args:
+        loaded: What they act by.
+        rules: Of the accounts that they were trained with.
+        world: What is traded.
+        workspace: Embeddings are kept there; nowhere by default.
+    """
+    table = market_table(world)
+    policy, seen = loaded.on_table(table, workspace=workspace), table
     if loaded.encoder is not None:
         with torch_threads(loaded.acting.threads):
-            seen = kept_embeddings(loaded.encoder, table, place)
-    rules = config_of_mapping(run.record.config).task.rules
+            seen = kept_embeddings(loaded.encoder, table, workspace)
     embeddings = seen.movedim(0, 1).float().numpy()
     weights = final_hash(loaded.checkpoint.agent)
-    return SleeveAgents(run.id, policy, rules, embeddings, weights)
+    return SleeveAgents(loaded.checkpoint.manifest.run_id, policy, rules, embeddings, weights)
 
 
 def portfolio_identity(identity: DataIdentity, agents: SleeveAgents | None) -> DataIdentity:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import polars as pl
 import pytest
 
 import tradingbot as tb
 from fixtures.tiny_campaign import OPTIONS, tiny_campaign
+from tradingbot.campaign.data_phase import find_late_symbols
 from tradingbot.campaign.phases import CampaignWalk, walk_data
 from tradingbot.campaign.request import CampaignRequest, campaign_config
 from tradingbot.campaign.session import WalkedCampaign, walk_campaign
 from tradingbot.campaign.training_phase import PhaseTools
 from tradingbot.data.sources.files import FileImport
+from tradingbot.data.splits import IndexRange
 
 LATE = "CCC"
 
@@ -67,3 +71,18 @@ def test_late_symbol_that_is_asked_for_is_kept(
 
     assert walk.symbols == ("AAA", LATE)
     assert LATE not in found.words
+
+
+def test_bars_of_training_alone_say_who_is_late() -> None:
+    class Listed:
+        """Ten bars of four symbols, six of them of training."""
+
+        manifest = SimpleNamespace(symbols=("always", "left", "late", "early"))
+
+        def numpy(self, name: str) -> np.ndarray:
+            assert name == "valid"
+            there = {"always": range(10), "left": range(6), "late": range(4, 10), "early": range(2)}
+            return np.array([[bar in there[each] for bar in range(10)] for each in there])
+
+    found = find_late_symbols(Listed(), IndexRange(0, 6))  # type: ignore[arg-type]
+    assert found == ("late", "early")

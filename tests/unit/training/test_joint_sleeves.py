@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -14,11 +16,13 @@ from tradingbot.domain.errors import UserError
 from tradingbot.domain.events.event import Event
 from tradingbot.domain.events.training import SleevesCompared
 from tradingbot.envs.portfolio.task import PortfolioTask
+from tradingbot.evaluation.backtest.look_ahead import with_other_future
+from tradingbot.evaluation.backtest.portfolios import backtest_portfolio
 from tradingbot.networks.view import TableView
 from tradingbot.runs.master import load_chain
 from tradingbot.runs.policy import load_policy
 from tradingbot.training.config_files import load_train_config
-from tradingbot.training.data import open_data
+from tradingbot.training.data import halves, open_data
 from tradingbot.training.joint_sleeves import SleeveView
 from tradingbot.training.result_file import read_result
 from tradingbot.training.session import SessionCallbacks, begin_run, resume_session
@@ -69,23 +73,52 @@ def test_turn_moves_agents_and_the_book_and_nothing_does_between_turns(workspace
     torch.testing.assert_close(setup.view.look(torch.tensor([9])), task.table[0, 9:10])
 
 
-def test_worth_is_the_slope_of_the_reward_in_each_sleeves_return(workspace: Path) -> None:
-    setup = opened(workspace)
+@pytest.mark.parametrize("loss_frac", [1.0, 0.001], ids=["to the end", "halted"])
+def test_worth_is_the_slope_of_the_reward_in_each_sleeves_return(
+    workspace: Path, loss_frac: float
+) -> None:
+    limit = {"task.rules.account.portfolio_loss_frac": loss_frac}
+    config = master_config(**(JOINT | limit | {"environment.portfolio.risk_aversion": 5.0}))
+    data = open_data(config, workspace)
+    setup = build_training_setup(config, data, seed=1)
     joint, task = setup.joint, setup.learner.task
     assert joint is not None
     assert isinstance(task, PortfolioTask)
-    n = task.book.n_sleeves
+    n, train = task.book.n_sleeves, data.split.train
+    given = torch.arange(1.0, n + 2.0).double() / sum(range(1, n + 2))
 
-    def even(seen: object) -> torch.Tensor:
-        return torch.full((1, 1, n + 1), 1.0 / (n + 1))
+    def divide(seen: object) -> torch.Tensor:
+        return given.view(1, 1, -1)
 
-    worth = joint._worth(even)
-    assert worth.shape == (n, task.book.n_bars)
-    counted = worth[worth != 0.0]
-    # r is some basis points: a weight times a slope near one.
-    assert counted.min() > 0.8 / (n + 1)
-    assert counted.max() < 1.2 / (n + 1)
-    assert counted.std() > 0.0
+    worth = joint._worth(divide)
+    first = int(np.flatnonzero(task.book.usable[train.start :])[0]) + train.start
+    over = task.backtest(first, train.stop - 1)
+    played = backtest_portfolio(over, divide, bars_per_year=1.0, name="it")
+    earned = torch.from_numpy(played.portfolio_returns)
+    lost = np.flatnonzero(played.portfolio <= 1.0 - loss_frac)
+    assert bool(len(lost)) == (loss_frac < 1.0)
+    until = int(lost[0]) if len(lost) else len(earned)
+    assert until > 2
+    slope = 1.0 / (1.0 + earned) - 5.0 * earned
+    slope[until:] = 0.0  # a halted portfolio has no sleeves any more
+    expected = torch.zeros(n, task.book.n_bars, dtype=torch.float64)
+    expected[:, first : train.stop - 1] = given[:-1, None] * slope
+    torch.testing.assert_close(worth, expected.float(), rtol=1e-5, atol=0.0)
+
+
+def test_first_half_of_validation_decides_and_nothing_after_it(workspace: Path) -> None:
+    config = master_config(**JOINT)
+    data = open_data(config, workspace)
+    earlier, told = halves(data.split.validation)[0], []
+    for last in (data.world.n_bars - 1, earlier.stop - 1, earlier.start):
+        worlds = {name: with_other_future(getattr(data, name), last) for name in ("world", "whole")}
+        setup = build_training_setup(config, replace(data, **worlds), seed=1)
+        assert setup.joint is not None
+        compared = setup.joint.teach(setup.learner.act, 4)
+        assert compared is not None
+        told.append(compared.figures)
+
+    assert told[0] == told[1] != told[2]
 
 
 def test_agents_without_capital_learn_nothing(workspace: Path) -> None:

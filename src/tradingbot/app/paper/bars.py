@@ -102,7 +102,8 @@ def open_bars(
         raise ConfigError(rule, was="none", where=run, remedy="Give --dataset NAME")
     from tradingbot.envs.synthetic_market import inputs_of_market
     from tradingbot.features.pipeline import synthetic_source
-    from tradingbot.training.data import bars_sha256, market_provenance
+    from tradingbot.training.data import market_provenance
+    from tradingbot.training.data_hashes import bars_sha256
 
     market = synthetic_source(config.market).generate()
     provenance = market_provenance(config)

@@ -7,7 +7,7 @@ import numpy as np
 from tradingbot.evaluation.allocation.rules import EQUAL_WEIGHT
 from tradingbot.evaluation.analyses.portfolio_run import PortfolioRun
 from tradingbot.evaluation.backtest import Backtest
-from tradingbot.evaluation.dossier.allocation import Allocation, SleeveRow
+from tradingbot.evaluation.dossier.allocation import OUTSIDE_FRAC, Allocation, SleeveRow
 from tradingbot.evaluation.metrics import returns
 from tradingbot.evaluation.performance.measure import annual_sharpe_or_zero
 
@@ -34,9 +34,9 @@ def measure_allocation(
     return Allocation(
         traded_by=subject.traded_by,
         rows=_rows(subject, played),
-        least_cash_frac=float(cash.min()),
+        least_cash_frac=float(np.quantile(cash, OUTSIDE_FRAC)),
         mean_cash_frac=float(cash.mean()),
-        most_cash_frac=float(cash.max()),
+        most_cash_frac=float(np.quantile(cash, 1.0 - OUTSIDE_FRAC)),
         moved_per_bar_frac=float(moved.mean()) if len(moved) else 0.0,
         fixed=EQUAL_WEIGHT,
         over_fixed_annual_frac=years[0] - years[1],

@@ -36,16 +36,12 @@ from tradingbot.training.sleeve_book import book_through, portfolio_terms
 
 FloatArray = NDArray[np.float64]
 _ONE_ACCOUNT = "not for portfolios: it reads inputs and actions of accounts of one symbol each"
-_NOT_FOR_PORTFOLIOS = {
+NOT_FOR_PORTFOLIOS = {
     "policy": f"{_ONE_ACCOUNT}; weights are in the section on allocation",
     "rewards": f"{_ONE_ACCOUNT}; a master is rewarded with log growth less risk",
     "ablation": "not for portfolios: its variants change what agents of single symbols learn with",
 }
 """Analyses that have no meaning for a master, and why."""
-_SEEN_WINDOWS = (
-    "not for portfolios of trained agents: those learned from bars of the earlier windows, and "
-    "only the master would be trained again"
-)
 
 
 class ChainPolicy:
@@ -129,17 +125,16 @@ class PortfolioRun(EvaluatedRun):
         record = self.chain.record
         return f"the agents of run {record.run}" if record.run else f"the rule {record.rule}"
 
-    @property
-    def not_measured(self) -> dict[str, str]:
-        """Analysis → why it is not made of this run."""
-        seen = {"walk_forward": _SEEN_WINDOWS} if self.chain.record.run else {}
-        return {**_NOT_FOR_PORTFOLIOS, **seen}
-
     def sleeve_returns(self, played: Backtest) -> FloatArray:
-        """Return what each sleeve's own account earned over the bars of a backtest, (S, N)."""
+        """Return what each sleeve's own account earned over the bars of a backtest, (S, N).
+
+        A portfolio that was halted has no sleeves any more: 0 from then on.
+        """
         book = self.task(played.costs).book
         first = int(np.searchsorted(book.closed_at, played.closed_at[0]))
-        return simple_returns(book.value[first : first + played.n_bars + 1])
+        earned = simple_returns(book.value[first : first + played.n_bars + 1])
+        earned[_halted_from(played, self.env.rules.account.portfolio_loss_frac) :] = 0.0
+        return earned
 
     def with_world(self, data: TrainingData) -> PortfolioRun:
         """Return the same run on other data of its kind; its sleeves are traded anew there.
@@ -170,6 +165,12 @@ class PortfolioRun(EvaluatedRun):
                 delay_bars=under_test.delay_bars,
             )
         return replace(played, time_zone=self.data.time_zone)
+
+
+def _halted_from(played: Backtest, loss_frac: float) -> int:
+    """Return the first bar (of S) that a portfolio does not trade any more; S: it was not halted."""
+    lost = np.flatnonzero(played.portfolio <= 1.0 - loss_frac)
+    return int(lost[0]) if len(lost) else played.n_bars
 
 
 def traded_by_chain(

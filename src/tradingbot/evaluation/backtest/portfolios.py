@@ -43,7 +43,7 @@ class PlayedPortfolios(NamedTuple):
     numbers: Tensor
     """(S + 1, 9, P) of `PortfolioNumbers`."""
     action: Tensor
-    """(S, P, N + 1) weights that were asked for."""
+    """(S, P, N + 1) weights that were asked for; all cash after a halt."""
     terms: Tensor
     """(K, P) summed."""
 
@@ -113,7 +113,11 @@ def _delayed(task: PortfolioTask, bars: int) -> PortfolioTask:
 def play_portfolios(
     task: PortfolioTask, policies: Sequence[Allocator], delay_bars: int = 0
 ) -> PlayedPortfolios:
-    """Let every policy decide for a portfolio of its own, bar by bar; first ones wait in cash."""
+    """Let every policy decide for a portfolio of its own, bar by bar; first ones wait in cash.
+
+    A portfolio that was halted asks for nothing any more: its sleeves get no capital, whatever its
+    policy says.
+    """
     state, seen = task.begin()
     states: list[TaskState] = [state]
     actions = []
@@ -126,7 +130,8 @@ def play_portfolios(
     for _ in range(task.episode_bars):
         asked = [act(_of_one(seen, place)) for place, act in enumerate(policies)]
         waiting.append(torch.cat(asked, dim=1).double())
-        action = waiting.popleft()
+        halted = (task.numbers(state).halted > 0.0)[:, None]
+        action = torch.where(halted, idle, waiting.popleft())
         made = task.step(state, action)
         state, seen, terms = made.state, made.observation, terms + made.terms[:, 0]
         states.append(state)
@@ -185,7 +190,7 @@ def _result(
         held=task.book.symbols,
         weights=weights,
         proposals=task.book.column("proposal")[decided].double().numpy(force=True),
-        cash_frac=own(played.capital)[1:, -1],
+        cash_frac=np.maximum(1.0 - np.abs(held[1:]).sum(axis=1), 0.0),
     )
 
 

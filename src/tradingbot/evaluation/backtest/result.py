@@ -209,11 +209,12 @@ class Backtest:
     """Symbols of `exposure`, where one account holds several; else those of the accounts."""
     weights: FloatArray | None = None
     """(S, H + 1) capital that one account of H symbols asked for at the close before each bar, cash
-    last, of its value; None where accounts have one symbol each."""
+    last, of its value; all cash after a halt; None where accounts have one symbol each."""
     proposals: FloatArray | None = None
     """(S, H) what the sleeves' agents asked for at that close; None as `weights`."""
     cash_frac: FloatArray | None = None
-    """(S,) capital without a sleeve at the close of each bar, of the value; None as `weights`."""
+    """(S,) what is in no position at the close of each bar, of the value: capital without a sleeve,
+    and what sleeves do not invest; None as `weights`."""
     close: FloatArray | None = None
     """(S + 1, N) price of each symbol at those closes, the last one known, NaN before the first;
     None where one account holds several."""

@@ -5,6 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 
+OUTSIDE_FRAC = 0.05
+"""Share of bars with less cash than the least, and with more than the most, that is told: single
+bars say nothing of a habit."""
+
+
 @dataclass(frozen=True)
 class SleeveRow:
     """One sleeve."""
@@ -14,7 +19,8 @@ class SleeveRow:
     """Capital asked for it, of the portfolio's value, mean over bars."""
     most_weight_frac: float
     sharpe_annual: float
-    """Of its own account, whatever the master gave it; 0 where nothing moves."""
+    """Of its own account, whatever the master gave it, which earns nothing after a halt of the
+    portfolio; 0 where nothing moves."""
     total_return_frac: float
     pnl_ccy: float
     """What the portfolio's trades in the symbol earned, those still open at the last close."""
@@ -29,10 +35,11 @@ class Allocation:
     rows: tuple[SleeveRow, ...]
     """In order of the symbols."""
     least_cash_frac: float
-    """Capital without a sleeve at the closes of the test part, of the value: the least of all
-    bars."""
+    """What is in no position at the closes of the test part, of the value: less in a twentieth of
+    the bars (`OUTSIDE_FRAC`)."""
     mean_cash_frac: float
     most_cash_frac: float
+    """More in a twentieth of the bars."""
     moved_per_bar_frac: float
     """Capital asked to move from one bar to the next, of the value, mean over bars."""
     fixed: str

@@ -9,7 +9,7 @@ from typing import Any
 from tradingbot import __version__
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
 from tradingbot.evaluation.analyses.performance import BASELINES, PARTS
-from tradingbot.evaluation.analyses.portfolio_run import PortfolioRun
+from tradingbot.evaluation.analyses.portfolio_run import NOT_FOR_PORTFOLIOS, PortfolioRun
 from tradingbot.evaluation.analyses.training_facts import gather_training_facts
 from tradingbot.evaluation.backtest.baselines import lookback_note
 from tradingbot.evaluation.dossier.dossier import Dossier, Header
@@ -141,7 +141,7 @@ def caveats_of(subject: EvaluatedRun, config: EvaluateConfig) -> tuple[str, ...]
         found.append(f"Agents were {told}.")
     if subject.data.caveat:
         found.append(subject.data.caveat)
-    refused = subject.not_measured if isinstance(subject, PortfolioRun) else {}
+    refused = NOT_FOR_PORTFOLIOS if isinstance(subject, PortfolioRun) else {}
     asked = {name for name in config.analyses if name not in refused}
     shares = {
         "walk-forward": config.walk_forward.steps_share_frac,

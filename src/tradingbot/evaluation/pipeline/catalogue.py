@@ -25,7 +25,7 @@ from tradingbot.evaluation.analyses.performance import (
 )
 from tradingbot.evaluation.analyses.placebos.analysis import measure_placebos
 from tradingbot.evaluation.analyses.policy_analysis.analysis import measure_policy_analysis
-from tradingbot.evaluation.analyses.portfolio_run import PortfolioRun
+from tradingbot.evaluation.analyses.portfolio_run import NOT_FOR_PORTFOLIOS, PortfolioRun
 from tradingbot.evaluation.analyses.regimes import measure_regimes, regime_labels
 from tradingbot.evaluation.analyses.retraining.spec import RetrainingSpec
 from tradingbot.evaluation.analyses.retraining.training import retraining_analysis
@@ -114,7 +114,7 @@ class _Layout:
         """Return an analysis that is left out because the run is a portfolio; None if it is not."""
         if not isinstance(self.subject, PortfolioRun):
             return None
-        reason = self.subject.not_measured.get(name)
+        reason = NOT_FOR_PORTFOLIOS.get(name)
         if reason is None:
             return None
         refusal = partial(_raise, CannotMeasureError(reason))

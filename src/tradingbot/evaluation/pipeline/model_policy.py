@@ -37,7 +37,8 @@ from tradingbot.supervised.probability_model import ModelStage, ProbabilityModel
 from tradingbot.supervised.table import ModelTable
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.config_files import config_of_mapping
-from tradingbot.training.data import TrainingData, bars_sha256, open_data
+from tradingbot.training.data import TrainingData, open_data
+from tradingbot.training.data_hashes import bars_sha256
 from tradingbot.training.supervised.data import open_source
 from tradingbot.training.trial_ledger import data_key, model_key
 

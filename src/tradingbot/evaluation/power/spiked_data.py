@@ -29,11 +29,11 @@ from tradingbot.supervised.model_names import NO_MODEL
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.data import (
     TrainingData,
-    bars_sha256,
     data_of_world,
     market_provenance,
     require_parts,
 )
+from tradingbot.training.data_hashes import bars_sha256
 from tradingbot.training.setup import env_config
 
 _WEAKEST, _NODES = 1e-3, 151

@@ -19,7 +19,7 @@ from tradingbot.features.spec import FeatureSpec
 from tradingbot.supervised.model_manifest import DataRecord
 from tradingbot.supervised.table import ModelTable, table_of_inputs, table_of_panel
 from tradingbot.training.config import TrainConfig
-from tradingbot.training.data import bars_sha256
+from tradingbot.training.data_hashes import bars_sha256
 
 
 @dataclass(frozen=True, eq=False)

@@ -271,7 +271,7 @@ def test_training_that_is_halted_stays_out_and_says_why(
     def halt(_: Trainer) -> None:
         raise TrainingError("training must stay healthy", was="a collapse")
 
-    monkeypatch.setattr(retraining.Trainer, "run", halt)
+    monkeypatch.setattr(Trainer, "run", halt)
 
     trained = train(SHORT, subject.config, subject.data, tmp_path)
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from fixtures.trading_worlds import small_world
+from fixtures.trading_worlds import crashed, small_world
 from tradingbot.data.factor import bar_returns
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.symbol import PORTFOLIO
@@ -161,7 +161,42 @@ def test_value_is_sleeves_and_cash_and_what_trades_earned() -> None:
     assert made.weights is not None
     assert made.weights.sum(axis=1).tolist() == [1.0] * made.n_bars
     assert made.cash_frac is not None
-    assert np.ptp(made.cash_frac) < 1e-12
+    np.testing.assert_allclose(made.cash_frac, 1.0 - made.position_frac[:, 0], atol=1e-12)
+    assert np.ptp(made.cash_frac) > 0.9  # sleeves get all of it, and are in or out
+
+
+def halted_portfolio(loss_frac: float, delay_bars: int = 0) -> Backtest:
+    """Give half each to two sleeves that hold; the first symbol halves at `SWITCH`."""
+    world = crashed(small_world(), 0, FIRST + SWITCH)
+    paths = trade_sleeves(world, CONFIG, sleeve_rule("buy_and_hold", world, 0))
+    account = replace(CONFIG.rules.account, portfolio_loss_frac=loss_frac)
+    terms = PortfolioTerms(replace(CONFIG.rules, account=account), CONFIG.costs)
+    task = PortfolioTask(write_book(world, paths), terms, n_envs=1, seed=0).backtest(FIRST, LAST)
+    weights = torch.tensor([0.5, 0.5, *[0.0] * (world.n_symbols - 1)], dtype=torch.float64)
+    return backtest_portfolio(
+        task,
+        lambda seen: weights.view(1, 1, -1),
+        bars_per_year=1.0,
+        name="halves",
+        delay_bars=delay_bars,
+    )
+
+
+@pytest.mark.parametrize("delay_bars", [0, 2])
+def test_halted_portfolio_asks_for_no_capital_any_more(delay_bars: int) -> None:
+    halted, free = (halted_portfolio(loss, delay_bars) for loss in (0.2, 1.0))
+
+    assert halted.weights is not None
+    assert free.weights is not None
+    lost = int(np.flatnonzero(halted.portfolio <= 0.8)[0])
+    assert lost == SWITCH  # the close at which half of it has halved
+    assert halted.weights[delay_bars:lost].tolist() == free.weights[delay_bars:lost].tolist()
+    assert halted.weights[lost:, -1].tolist() == [1.0] * (halted.n_bars - lost)
+    assert not halted.weights[lost:, :-1].any()
+    assert halted.action[lost:].tolist() == [[0.0]] * (halted.n_bars - lost)
+    assert free.weights[-1, :2].tolist() == [0.5, 0.5]
+    assert halted.cash_frac is not None
+    assert halted.cash_frac[lost:].tolist() == [1.0] * (halted.n_bars - lost)
 
 
 def test_decisions_that_wait_are_those_of_a_later_start() -> None:
@@ -175,3 +210,8 @@ def test_decisions_that_wait_are_those_of_a_later_start() -> None:
     assert not late.turnover_frac[:2].any()
     assert late.turnover_frac[2, 0] == pytest.approx(sure.turnover_frac[0, 0], rel=1e-3)
     assert late.equity[-1, 0] != sure.equity[-1, 0]
+    # Sleeves wait as well: positions that their agents open and close come as much later.
+    held = [np.abs(each.exposure.day) > 0.0 for each in (sure, late)]
+    assert held[0].any(axis=0).any()
+    assert (held[0][1:] != held[0][:-1]).any()
+    assert held[1][2:].tolist() == held[0][:-2].tolist()

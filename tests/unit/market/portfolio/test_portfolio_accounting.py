@@ -66,6 +66,15 @@ def test_cost_is_charged_once_on_the_net_order():
     assert part.total.item() == pytest.approx(1.0 - part.cost.item())
 
 
+def test_sales_pay_for_buys_less_what_both_cost():
+    made = carry((row(1, 0, 0), row(1, 0)), row(0, 1, 0), bars([0, 0], [0, 0], [1, 1]), USUAL)
+
+    proceeds = 0.99 * (1.0 - 0.001)
+    bought = proceeds / (1.01 * (1.0 + 0.001))
+    assert made.order.tolist()[0] == pytest.approx([-1.0, bought], rel=1e-12)
+    assert made.after.held.sum().item() == pytest.approx(1.0, rel=1e-12)  # no cash, no debt
+
+
 def test_costs_take_from_all_capital_in_proportion():
     made = carry(
         (row(0, 0, 1), row(0, 0)), row(0.5, 0.25, 0.25), bars([0, 0], [0, 0], [1, 1]), USUAL

@@ -14,16 +14,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from torch import Tensor
 
 from tradingbot.data.calendar import closing_day
 from tradingbot.data.sources.source import Progress, ignore_progress
 from tradingbot.data.splits import IndexRange
-from tradingbot.domain.errors import DataError, TrainingError
-from tradingbot.domain.events.event import Event
-from tradingbot.domain.events.training import Updated
+from tradingbot.domain.errors import DataError
 from tradingbot.evaluation.analyses.analysis import Analysis, AnalysisInputs
-from tradingbot.evaluation.analyses.retraining.shared_pretraining import share_pretraining
+from tradingbot.evaluation.analyses.retraining.assembled import AssembledTraining
+from tradingbot.evaluation.analyses.retraining.chain import (
+    DATA_KEYS,
+    agents_config,
+    bars_of_agents,
+    over_trained,
+)
 from tradingbot.evaluation.analyses.retraining.spec import (
     RetrainingResult,
     RetrainingSpec,
@@ -35,28 +38,16 @@ from tradingbot.evaluation.backtest import ready_bars
 from tradingbot.evaluation.backtest.attribution import attribute_backtest
 from tradingbot.evaluation.metrics.returns import annual_sharpe
 from tradingbot.features.pipeline import split_rows
-from tradingbot.learning.guards import FlightRecorder
-from tradingbot.learning.trainer import Trainer
-from tradingbot.learning.trainer_hooks import Hooks, Snapshot
 from tradingbot.runs.ledger import Ledger
 from tradingbot.supervised.model_names import NO_MODEL
-from tradingbot.training.agent_scores import choosing_bars, scores_on
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.data import TrainingData, open_data, require_parts
-from tradingbot.training.preparation import prepare
 from tradingbot.training.results import (
     SelectedPolicy,
     backtest_agents,
-    select_by_validation,
-    select_everything,
-    select_nothing,
 )
-from tradingbot.training.setup import TrainingSetup, build_training_setup
+from tradingbot.training.setup import build_training_setup
 from tradingbot.training.trial_ledger import data_key
-
-_DATA_KEYS = ("dataset", "market", "symbols", "splits", "scaling")
-"""Sections of a configuration that say what is learned from and judged by, besides `features`,
-`task.probabilities` and `validation.factor`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,10 +56,15 @@ class PreparedRetraining:
 
     spec: RetrainingSpec
     config: TrainConfig
-    data: TrainingData
-    setup: TrainingSetup
+    first: AssembledTraining
+    """The training; that of the sleeves' agents where it is a portfolio over agents of a run."""
     periods: tuple[tuple[str, IndexRange], ...]
     """Name and bars of what is traded afterwards."""
+
+    @property
+    def data(self) -> TrainingData:
+        """What is learned from."""
+        return self.first.data
 
 
 def prepare_retraining(
@@ -80,19 +76,24 @@ def prepare_retraining(
         spec: What is wanted.
         config: Of the run.
         data: What the run learned from; opened again only where the order changes it.
-        workspace: Where datasets and models are.
+        workspace: Where datasets, models and the agents of a portfolio's sleeves are.
 
     Raises:
         ConfigError: If a change does not fit the configuration.
         DataError: If a period has too few bars.
     """
     wanted = retraining_config(spec, config)
+    agents = agents_config(config, workspace)
+    learns = wanted if agents is None else retraining_config(replace(spec, changes=()), agents)
     if _data_part(wanted) != _data_part(config):
         own = spec.last_days is not None and wanted.task.probabilities != NO_MODEL
-        data = (open_with_own_model if own else open_data)(wanted, workspace)
+        data = (open_with_own_model if own else open_data)(learns, workspace)
+    elif agents is not None:
+        data = bars_of_agents(agents, data)
     periods = _periods(spec, data)
-    setup = build_training_setup(wanted, data, seed=spec.seed)
-    return PreparedRetraining(spec, wanted, data, setup, tuple(periods))
+    setup = build_training_setup(learns, data, seed=spec.seed)
+    first = AssembledTraining(learns, data, setup)
+    return PreparedRetraining(spec, wanted, first, tuple(periods))
 
 
 def require_periods(spec: RetrainingSpec, config: TrainConfig, data: TrainingData) -> None:
@@ -124,60 +125,41 @@ def retrain(
         progress: Told of steps.
         shared: Folder of pre-trained encoders, for trainings that begin with the same one.
     """
-    config, data = prepared.config, prepared.data
-    prepare(share_pretraining(prepared.setup, shared))
-    selected, failed = _train(prepared, progress)
+    training, selected, failed = _train(prepared, progress, shared)
+    config, data = training.config, training.data
     return RetrainingResult(
         spec=prepared.spec,
-        steps_per_agent=config.budget.steps_per_agent,
+        steps_per_agent=prepared.config.budget.steps_per_agent,
         config_hash=config.config_hash,
         data_sha256=data.identity.data_sha256,
         trained_until=_day(data, data.split.validation.stop - 1),
         trading_agents=sum(selected.trades) if selected is not None else 0,
-        parts=tuple(_play(name, part, prepared, selected) for name, part in prepared.periods),
+        parts=tuple(_play(name, part, training, selected) for name, part in prepared.periods),
         failed=failed,
     )
+
+
+def _train(
+    prepared: PreparedRetraining, progress: Progress, shared: Path | None
+) -> tuple[AssembledTraining, SelectedPolicy | None, str]:
+    """Return what was trained last and what is kept of its policy; None, and why, where it halted.
+
+    A master is trained over agents that trade: where none does, there is nothing to divide.
+    """
+    training = prepared.first
+    selected, failed = training.train(progress, shared)
+    if training.config is prepared.config or selected is None:
+        return training, selected, failed
+    if not any(selected.trades):
+        return training, None, ""
+    master = over_trained(prepared.config, training, selected, prepared.spec.seed)
+    return (master, *master.train(progress))
 
 
 def _data_part(config: TrainConfig) -> list[Any]:
     mapping = config.as_mapping()
     named = (config.features, config.task.probabilities, config.validation.factor)
-    return [*named, *(mapping[key] for key in _DATA_KEYS)]
-
-
-def _train(prepared: PreparedRetraining, progress: Progress) -> tuple[SelectedPolicy | None, str]:
-    """Return what is kept of the policy, or None and why training was halted."""
-    config, data, setup = prepared.config, prepared.data, prepared.setup
-    learner, healthy = setup.learner, dict[str, Tensor]()
-
-    def save(snapshot: Snapshot) -> None:
-        if "healthy" in snapshot.labels:
-            healthy.clear()
-            healthy.update({name: tensor.clone() for name, tensor in snapshot.tensors.items()})
-
-    def tell(event: Event) -> None:
-        if isinstance(event, Updated):
-            total = config.budget.steps_per_agent
-            progress(min(event.steps, total), total, "training, step")
-
-    hooks = Hooks(
-        evaluate=lambda: scores_on(choosing_bars(data), setup, data),
-        save=save,
-        load_healthy=lambda: dict(healthy),
-        emit=tell,
-        updated=setup.teach_sleeves(tell),
-    )
-    trainer = Trainer(learner, config.plan, hooks, FlightRecorder(learner.task, config.guards))
-    try:
-        trainer.run()
-    except TrainingError as e:
-        return None, str(e)
-    trainer.use_best()
-    if not trainer.has_best:
-        return select_nothing(setup), ""
-    shrinks = config.validation.shrink
-    selected = select_by_validation(setup, data) if shrinks else select_everything(setup)
-    return selected, ""
+    return [*named, *(mapping[key] for key in DATA_KEYS)]
 
 
 def _periods(spec: RetrainingSpec, data: TrainingData) -> list[tuple[str, IndexRange]]:
@@ -205,9 +187,9 @@ def _bars(days: Any, first: str, last: str, earliest: int) -> IndexRange:
 
 
 def _play(
-    name: str, part: IndexRange, prepared: PreparedRetraining, selected: SelectedPolicy | None
+    name: str, part: IndexRange, training: AssembledTraining, selected: SelectedPolicy | None
 ) -> TradedPeriod:
-    data, setup = prepared.data, prepared.setup
+    data, setup = training.data, training.setup
     bars = ready_bars(data.world, part)
     days = (_day(data, bars.start), _day(data, bars.stop - 1))
     if selected is None:

@@ -22,8 +22,9 @@ _COLUMNS = (
 def allocation_section(dossier: Dossier, found: Allocation) -> Section:
     """Show weights and cash of a master."""
     finding = (
-        f"Cash was between {percent(found.least_cash_frac)} and {percent(found.most_cash_frac)} of "
-        f"the portfolio, {percent(found.mean_cash_frac)} on average; "
+        f"In nine of ten bars cash, what is in no position, was between "
+        f"{percent(found.least_cash_frac)} and {percent(found.most_cash_frac)} of the portfolio, "
+        f"{percent(found.mean_cash_frac)} on average; "
         f"{percent(found.moved_per_bar_frac)} of capital was asked to move per bar. A fixed "
         f"allocation of the same sleeves ({found.fixed}) earned "
         f"{percent(abs(found.over_fixed_annual_frac))} a year "
