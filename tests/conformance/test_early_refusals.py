@@ -408,6 +408,7 @@ MISTAKES: dict[str, str] = {
     "run quick --accept NO_BAR": "Did you mean 'NO_BARS'?",
     "run quick --tune -1": "--tune",
     "run quick --master mastr": CONFIG,
+    "run quick --master prototype10": "preset of the master must have environment.kind: portfolio",
     "run quick --gates gone.yaml": "gone.yaml",
     "run quick --bench gone.json": "benchmarks must be the JSON of tradingbot bench",
     "run quick --device tpu": "device must be",

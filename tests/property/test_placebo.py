@@ -8,12 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tradingbot.domain.errors import ConfigError, DataError
+from tradingbot.evaluation.analyses.placebos.analysis import _kinds
 from tradingbot.evaluation.analyses.placebos.bars import (
     flip_bars,
     flip_bars_at_random,
     reverse_bars,
     shuffle_bars,
 )
+from tradingbot.evaluation.analyses.settings import PlaceboSettings
 
 OPEN, HIGH, LOW, CLOSE, VOLUME = range(5)
 PLACEBOS = {
@@ -162,7 +164,22 @@ def test_trend_is_gone_after_shuffling_and_there_after_flipping() -> None:
     assert follows(flip_bars(bars)) > 0.8
     assert follows(reverse_bars(bars)) > 0.8
     assert abs(follows(shuffle_bars(bars, seed=1))) < 0.1
+    assert abs(follows(shuffle_bars(bars, block_bars=7, seed=1))) < 0.1
     assert abs(follows(flip_bars_at_random(bars, seed=1))) < 0.1
+
+
+def test_bars_that_judge_a_pipeline_have_nothing_that_follows_from_what_was_before() -> None:
+    generator = np.random.default_rng(1)
+    trend = np.convolve(generator.standard_normal(2005), np.ones(6), mode="valid") * 0.001
+    closed = 50.0 * np.exp(np.cumsum(trend))[None]
+    opened = np.concatenate([[[50.0]], closed[:, :-1]], axis=1)
+    high, low = np.maximum(opened, closed), np.minimum(opened, closed)
+    bars = np.stack([opened, high, low, closed, np.ones_like(closed)], axis=-1)
+    judged = [changes for _, _, changes in _kinds(PlaceboSettings()) if len(changes) > 1]
+    assert len(judged) == 2
+    for changes in judged:
+        moves = log_moves(changes[0](bars)[0])
+        assert max(abs(np.corrcoef(moves[lag:], moves[:-lag])[0, 1]) for lag in (1, 2, 3)) < 0.1
 
 
 def test_other_seed_gives_other_bars_and_the_same_seed_the_same() -> None:

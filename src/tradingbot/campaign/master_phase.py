@@ -36,8 +36,20 @@ def master_config(request: CampaignRequest, symbols: tuple[str, ...]) -> TrainCo
         "device": own.device,
         _SLEEVES: f"run:{request.run_name('full')}",
     }
-    config = load_train_config(request.master, options)
+    return require_portfolio(load_train_config(request.master, options), request.master)
+
+
+def require_portfolio(config: TrainConfig, preset: str) -> TrainConfig:
+    """Refuse a preset of the master that is no portfolio's.
+
+    Raises:
+        ConfigError: Saying what it trains.
+    """
     if config.environment.kind != "portfolio":
-        rule = "preset of the master must have environment.kind: portfolio"
-        raise ConfigError(rule, was=config.environment.kind, where=request.master)
+        raise ConfigError(
+            "preset of the master must have environment.kind: portfolio",
+            was=config.environment.kind,
+            where=preset,
+            remedy="Use --master master, a preset that extends it, or --master none",
+        )
     return config

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tradingbot.campaign.master_phase import NO_MASTER
+from tradingbot.campaign.master_phase import NO_MASTER, require_portfolio
 from tradingbot.campaign.request import CampaignRequest, campaign_config
 from tradingbot.configuration.files import known_presets
 from tradingbot.data.atomic import require_writable
@@ -69,7 +69,7 @@ def plan_campaign(asked: CampaignOptions, workspace: Path) -> CampaignRequest:
     load_gates(asked.gates)
     read_benches(asked.benches)
     if asked.master not in (MASTER_PRESET, NO_MASTER):
-        load_train_config(asked.master)
+        require_portfolio(load_train_config(asked.master), asked.master)
     require_writable(workspace)
     return CampaignRequest(
         name=asked.name,

@@ -14,10 +14,12 @@ from numpy.typing import NDArray
 
 from tradingbot.agents.policy import MarketRule, Policy
 from tradingbot.data.factor import EQUAL_WEIGHT, require_factor
+from tradingbot.data.splits import IndexRange
 from tradingbot.domain.denial import ExitReason
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.world import World
-from tradingbot.evaluation.backtest import Backtest, baseline, sleeve_config
+from tradingbot.evaluation.analyses.portfolio_run import ChainPolicy
+from tradingbot.evaluation.backtest import Backtest, PolicyUnderTest, baseline, sleeve_config
 from tradingbot.evaluation.backtest import backtest as backtest_one
 from tradingbot.evaluation.backtest.attribution import factor_before
 from tradingbot.evaluation.backtest.baselines import own_strategy, warm_up_bars
@@ -174,18 +176,9 @@ def backtest(  # noqa: PLR0913 - what identifies a backtest, by name
     require_factor(factor, world.symbols)
     period = choose_period(world, start, end, max(each.warm_up or 0 for each in asked))
     rules = sleeve_config(read_costs(costs), allow_short=allow_short)
-    played = [
-        backtest_one(
-            world,
-            rules if each.rules is None else replace(each.rules, costs=rules.costs),
-            each.make(world),
-            name=name,
-            bars_per_year=data.bars_per_year,
-            bars=period,
-            delay_bars=delay_bars,
-        )
-        for name, each in zip(_unique([_name_of(each) for each in policies]), asked, strict=True)
-    ]
+    span = _Span(world, period, delay_bars, data.bars_per_year)
+    names = _unique([_name_of(each) for each in policies])
+    played = [_play(each, name, span, rules) for name, each in zip(names, asked, strict=True)]
     market = factor_before(world, world.closed_at[period.start], factor)
     played = [replace(each, time_zone=data.time_zone) for each in played]
     first, *others = [BacktestResult(each, figures_of(each, market)) for each in played]
@@ -211,11 +204,40 @@ class _Asked:
     """Bars before its first decision; None: it reads features."""
     rules: EnvConfig | None = None
     """Rules of its own, where it was trained with some."""
+    portfolio: LoadedPolicy | None = None
+    """A master and its agents, which trade in one account."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Span:
+    """What all policies of a backtest trade."""
+
+    world: World
+    period: IndexRange
+    delay_bars: int
+    bars_per_year: float
+
+
+def _play(asked: _Asked, name: str, span: _Span, rules: EnvConfig) -> Backtest:
+    """Let a policy trade: a portfolio in its one account, others in one for each symbol."""
+    if asked.portfolio is not None:
+        under_test = PolicyUnderTest(name, ChainPolicy(), rules.costs, span.delay_bars)
+        return asked.portfolio.play(span.world, span.period, under_test, span.bars_per_year)
+    return backtest_one(
+        span.world,
+        rules if asked.rules is None else replace(asked.rules, costs=rules.costs),
+        asked.make(span.world),
+        name=name,
+        bars_per_year=span.bars_per_year,
+        bars=span.period,
+        delay_bars=span.delay_bars,
+    )
 
 
 def _prepare(policy: PolicyLike, data: TradedData, seed: int) -> _Asked:
     if isinstance(policy, LoadedPolicy):
-        return _Asked(policy.on, None, policy.rules)
+        portfolio = None if policy.chain is None else policy
+        return _Asked(policy.on, None, policy.rules, portfolio)
     if isinstance(policy, MarketRule):
         return _Asked(lambda _: policy, 0)
     if isinstance(policy, str):

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from tradingbot.agents.policy import Policy
+from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import ConfigError
 from tradingbot.envs.build_world import world_from_inputs, world_from_panel
 from tradingbot.envs.config import EnvConfig
+from tradingbot.envs.portfolio.task import PortfolioTask
 from tradingbot.envs.world import World, select_symbols
+from tradingbot.evaluation.analyses.portfolio_run import as_learned_with, play_chain
+from tradingbot.evaluation.backtest import Backtest, PolicyUnderTest
 from tradingbot.facade.bars import Bars, open_workspace
 from tradingbot.facade.training import Run
 from tradingbot.features.inputs import MarketInputs
@@ -18,7 +22,8 @@ from tradingbot.features.panel import Panel, panel_specs
 from tradingbot.features.registry import registered_features
 from tradingbot.features.scaling import Scaler
 from tradingbot.runs import RunDirectory, find_run
-from tradingbot.runs.finding import require_single_accounts
+from tradingbot.runs.finding import is_portfolio, require_single_accounts
+from tradingbot.runs.master import StoredChain, load_chain
 from tradingbot.runs.policy import acting_checkpoint
 from tradingbot.runs.policy import load_policy as load_acting
 from tradingbot.training.config import TrainConfig
@@ -28,6 +33,9 @@ from tradingbot.training.plugins import require_plugins
 from tradingbot.training.run_policy import open_policy
 from tradingbot.training.session import RUNS_FOLDER
 from tradingbot.training.setup import env_config
+from tradingbot.training.sleeve_agents import open_sleeve_agents
+from tradingbot.training.sleeve_book import book_through, portfolio_terms
+from tradingbot.training.trained_sleeves import SleeveAgents
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -40,6 +48,8 @@ class LoadedPolicy:
     run: RunDirectory
     config: TrainConfig
     workspace: Path
+    chain: StoredChain | None = None
+    """Master and agents of a portfolio, which trades all symbols in one account."""
 
     @property
     def name(self) -> str:
@@ -48,8 +58,8 @@ class LoadedPolicy:
 
     @property
     def symbols(self) -> tuple[str, ...]:
-        """Symbols that have an agent, in order."""
-        return self.run.record.data.agents
+        """Symbols that have an agent, or a sleeve of the portfolio, in order."""
+        return self.run.record.data.agents if self.chain is None else self.chain.record.symbols
 
     @property
     def rules(self) -> EnvConfig:
@@ -74,8 +84,35 @@ class LoadedPolicy:
         return select_symbols(self._scaled(data.inputs, data), self.symbols)
 
     def on(self, world: World) -> Policy:
-        """Return the policy on rows of a world that `world_of` made."""
+        """Return the policy on rows of a world that `world_of` made.
+
+        Raises:
+            ConfigError: If it is a portfolio, which is no policy of single accounts.
+        """
+        require_single_accounts(self.run)
         return open_policy(self.run, _Acting(world, self.run), workspace=self.workspace)
+
+    def play(
+        self, world: World, bars: IndexRange, under_test: PolicyUnderTest, bars_per_year: float
+    ) -> Backtest:
+        """Let a portfolio trade bars of a world that `world_of` made, in its one account.
+
+        Args:
+            world: Its sleeves trade it from the first ready bar on.
+            bars: Of the portfolio.
+            under_test: Name, costs and delay; the policy is this one.
+            bars_per_year: To annualise with.
+        """
+        assert self.chain is not None
+        sleeves = self.config.environment.portfolio.sleeves
+        identity = _Acting(world, self.run).identity
+        own = open_sleeve_agents(sleeves, world, identity, self.workspace, keeps=False)
+        data = _Sleeves(world, as_learned_with(self.chain, own, world))
+        env, seed = self.rules, self.run.record.seeds["root"]
+        env = env if under_test.costs is None else replace(env, costs=under_test.costs)
+        book = book_through(self.chain.projection, self.config, data, env, seed)
+        task = PortfolioTask(book, portfolio_terms(self.config, env), n_envs=1, seed=seed)
+        return play_chain(self.chain, task, bars, under_test, bars_per_year)
 
     def _scaled(self, inputs: MarketInputs, data: Bars) -> World:
         label = f"{data.name} ({data.dataset.id[:8]}), as {self.run.id} sees it"
@@ -111,7 +148,16 @@ class LoadedPolicy:
     def __repr__(self) -> str:
         few = ", ".join(self.symbols[:4]) + (" …" if len(self.symbols) > 4 else "")
         learner = self.run.record.learner
-        return f"<Policy of run {self.run.id}: {learner}, {len(self.symbols)} agents: {few}>"
+        kind = "agents" if self.chain is None else "sleeves of one portfolio"
+        return f"<Policy of run {self.run.id}: {learner}, {len(self.symbols)} {kind}: {few}>"
+
+
+@dataclass(frozen=True, eq=False)
+class _Sleeves:
+    """Bars and agents of a portfolio's sleeves."""
+
+    world: World
+    sleeve_agents: SleeveAgents | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,8 +214,7 @@ def load_policy(run: Run | str | Path, *, workspace: str | Path | None = None) -
         StorageError: If it is damaged.
     """
     found, folder = locate_run(run, workspace)
-    require_single_accounts(found)
     config = config_of_mapping(found.record.config)
     require_plugins(config)
     acting_checkpoint(found)  # refused now, not in the middle of a backtest
-    return LoadedPolicy(found, config, folder)
+    return LoadedPolicy(found, config, folder, load_chain(found) if is_portfolio(found) else None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -28,6 +29,18 @@ from tradingbot.training.sleeve_agents import WatchedPolicy
 from tradingbot.training.trained_sleeves import SleeveAgents
 
 
+class SleeveData(Protocol):
+    """What sleeves are traded on, and by whom; `TrainingData` is such."""
+
+    @property
+    def world(self) -> World:
+        """Bars and features."""
+
+    @property
+    def sleeve_agents(self) -> SleeveAgents | None:
+        """None: a rule trades them."""
+
+
 def open_book(config: TrainConfig, data: TrainingData, env: EnvConfig, seed: int) -> SleeveBook:
     """Let what the configuration names trade every symbol's sleeve over all bars.
 
@@ -42,7 +55,7 @@ def open_book(config: TrainConfig, data: TrainingData, env: EnvConfig, seed: int
 def book_through(
     projection: Projection | None,
     config: TrainConfig,
-    data: TrainingData,
+    data: SleeveData,
     env: EnvConfig,
     seed: int,
 ) -> SleeveBook:
@@ -60,7 +73,7 @@ def portfolio_terms(config: TrainConfig, env: EnvConfig) -> PortfolioTerms:
     return PortfolioTerms(env.rules, env.costs, config.environment.portfolio.risk_aversion)
 
 
-def _seen(data: TrainingData) -> NDArray[np.float32]:
+def _seen(data: SleeveData) -> NDArray[np.float32]:
     """Return how the market looks to what trades the sleeves, (T, N, E)."""
     agents = data.sleeve_agents
     if agents is not None:

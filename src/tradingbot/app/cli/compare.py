@@ -73,14 +73,12 @@ def compare_all(
 def _require_runs(invocation: Invocation, references: list[str]) -> None:
     """Refuse runs that cannot be compared, before anything heavy is imported."""
     from tradingbot.runs.comparison import state_of
-    from tradingbot.runs.finding import require_single_accounts
 
     if len(references) < 2:
         rule, remedy = "two runs or more must be given", "List them with: tradingbot runs list"
         raise ConfigError(rule, was=len(references), remedy=remedy)
     runs = [look_up_run(invocation, reference) for reference in references]
     for run in runs:
-        require_single_accounts(run)
         if state_of(run) != "finished":
             remedy = f"Go on with it: tradingbot train --resume {run.id}"
             rule = "runs must be finished to be compared"

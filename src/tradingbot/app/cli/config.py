@@ -64,6 +64,7 @@ def show_config(
     print_text(yaml.safe_dump(found.values, sort_keys=False, allow_unicode=True).rstrip())
     print_text(f"# config_hash: {found.config_hash}")
     print_note(f"{found.kind}, from {' → '.join(str(file) for file in found.files)}")
+    _note_others(reference, found.kind, kind)
 
 
 @app.command("check")
@@ -89,6 +90,7 @@ def check_config(
         print_json({"valid": True, "kind": found.kind, "config_hash": found.config_hash})
     else:
         print_text(f"{reference} is valid ({found.kind}), config_hash {found.config_hash[:16]}")
+        _note_others(reference, found.kind, kind)
 
 
 @app.command("list")
@@ -109,6 +111,14 @@ def list_presets(as_json: JsonOption = False) -> None:
         caption = "show one with: tradingbot config show NAME --kind KIND"
         columns = ["name", "kind", "--preset of", "config hash"]
         print_table("Presets", columns, rows, caption=caption)
+
+
+def _note_others(reference: str, shown: Kind, asked: Kind | None) -> None:
+    """Say which other presets have the same name, unless one kind was asked for."""
+    if asked is None:
+        for kind, commands in KINDS.items():
+            if kind != shown and reference in _presets(kind):
+                print_note(f"--preset {reference} of {commands} is another: --kind {kind}")
 
 
 def _presets(kind: Kind) -> tuple[str, ...]:

@@ -111,7 +111,6 @@ def _judge_phases(
     """Judge several runs by the gates of their phases, and write one table."""
     from tradingbot.evaluation.gates.gates_file import load_gates, read_benches
     from tradingbot.evaluation.gates.phases import require_phase
-    from tradingbot.runs.finding import require_single_accounts
 
     asked = load_gates(gates)
     runs = []
@@ -119,7 +118,6 @@ def _judge_phases(
         for phase, reference in read_pairs([text], "--phase", "PHASE=RUN", "A=20260105").items():
             require_phase(phase, asked)
             runs.append((phase, look_up_run(invocation, reference)))
-            require_single_accounts(runs[-1][1])
     read_benches(bench)
     from tradingbot.evaluation.pipeline.stored_dossier import judge_phase_runs
 

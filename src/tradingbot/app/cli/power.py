@@ -180,7 +180,6 @@ def _is_run(invocation: Invocation, subject: str) -> bool:
 def _run_config(
     invocation: Invocation, subject: str, preset: str | None, options: dict[str, object]
 ) -> tuple[RunDirectory, TrainConfig]:
-    from tradingbot.runs.finding import require_single_accounts
     from tradingbot.training.config_files import config_of_mapping
     from tradingbot.training.early_refusals import refuse_data_early
 
@@ -191,7 +190,6 @@ def _run_config(
             remedy="Leave them out, or name the dataset",
         )
     run = look_up_run(invocation, subject)
-    require_single_accounts(run)
     config = config_of_mapping(run.record.config)
     refuse_data_early(config, invocation.workspace)
     return run, config

@@ -277,10 +277,12 @@ def _show(session: SessionResult, *, as_json: bool) -> None:
 
 
 def _print_part(part: PartPerformance, gate: ActionGate, result: TrainResult) -> None:
+    from tradingbot.evaluation.performance.record import HOLD
+
     word = "synthetic" if result.synthetic else "observed bars, simulated trading"
     excess = write_interval(part.excess_over_hold_bps)
     own = "Portfolio" if result.is_portfolio else "Agents"
-    caption = f"{own} less equal weight: {excess} bp/bar."
+    caption = f"{own} less {HOLD}: {excess} bp/bar."
     if part.share_of_oracle is not None:
         caption += f" Share of the oracle's net return: {part.share_of_oracle.estimate:.0%}."
     caption += f" {gate.words[0].upper()}{gate.words[1:]}."

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -22,17 +21,21 @@ from tradingbot.domain.errors import ConfigError
 from tradingbot.envs.config import EnvConfig
 from tradingbot.envs.population.layout import market_table
 from tradingbot.envs.portfolio.task import PortfolioTask
+from tradingbot.envs.world import World
 from tradingbot.evaluation.allocation.schedule import backtest_allocations
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun, Part
 from tradingbot.evaluation.backtest import Backtest, PolicyUnderTest
-from tradingbot.evaluation.backtest.portfolios import backtest_portfolio, pool_accounts
+from tradingbot.evaluation.backtest.portfolios import (
+    backtest_portfolio,
+    pool_accounts,
+)
 from tradingbot.evaluation.metrics.returns import simple_returns
-from tradingbot.learning.task import Observation
 from tradingbot.market.costs import CostProfile
 from tradingbot.runs.master import StoredChain
 from tradingbot.training.data import TrainingData
 from tradingbot.training.sleeve_agents import open_sleeve_agents
 from tradingbot.training.sleeve_book import book_through, portfolio_terms
+from tradingbot.training.trained_sleeves import SleeveAgents
 
 FloatArray = NDArray[np.float64]
 _ONE_ACCOUNT = "not for portfolios: it reads inputs and actions of accounts of one symbol each"
@@ -74,11 +77,6 @@ class PortfolioRun(EvaluatedRun):
             terms = portfolio_terms(self.config, env)
             self._tasks[paid] = PortfolioTask(book, terms, n_envs=1, seed=seed)
         return self._tasks[paid]
-
-    def act(self, task: PortfolioTask, seen: Observation) -> Tensor:
-        """Return the weights (1, B, N + 1) that the master wants."""
-        table = task.table.view(-1, task.table.shape[-1])
-        return self.chain.master(table[seen.row], seen.private)
 
     def backtest_all(
         self,
@@ -156,19 +154,38 @@ class PortfolioRun(EvaluatedRun):
         if env is not None:
             costs = under_test.costs or env.costs
             task = task.by_terms(replace(task.terms, rules=env.rules, costs=costs))
-        with torch.no_grad():
-            played = backtest_portfolio(
-                task.backtest(bars.start, bars.stop - 1),
-                lambda seen: self.act(task, seen),
-                bars_per_year=self.bars_per_year,
-                name=under_test.name,
-                delay_bars=under_test.delay_bars,
-            )
+        played = play_chain(self.chain, task, bars, under_test, self.bars_per_year)
         return replace(played, time_zone=self.data.time_zone)
 
 
+def play_chain(
+    chain: StoredChain,
+    task: PortfolioTask,
+    bars: IndexRange,
+    under_test: PolicyUnderTest,
+    bars_per_year: float,
+) -> Backtest:
+    """Let the master of a chain divide capital among the sleeves of a task over some bars.
+
+    Args:
+        chain: Whose master decides.
+        task: What its sleeves do.
+        bars: Of the portfolio.
+        under_test: Name and delay.
+        bars_per_year: To annualise with.
+    """
+    table = task.table.view(-1, task.table.shape[-1])
+    return backtest_portfolio(
+        task.backtest(bars.start, bars.stop - 1),
+        lambda seen: chain.master(table[seen.row], seen.private),
+        bars_per_year=bars_per_year,
+        name=under_test.name,
+        delay_bars=under_test.delay_bars,
+    )
+
+
 def _halted_from(played: Backtest, loss_frac: float) -> int:
-    """Return the first bar (of S) that a portfolio does not trade any more; S: it was not halted."""
+    """Return the first of S bars that a portfolio does not trade any more; S without a halt."""
     lost = np.flatnonzero(played.portfolio <= 1.0 - loss_frac)
     return int(lost[0]) if len(lost) else played.n_bars
 
@@ -183,7 +200,21 @@ def traded_by_chain(
         data: With the agents as their own run left them.
         workspace: Embeddings are kept there; nowhere by default.
     """
-    if chain.agents is None or data.sleeve_agents is None:
-        return data
-    policy = chain.agents.on_table(market_table(data.world), workspace=workspace)
-    return replace(data, sleeve_agents=replace(data.sleeve_agents, policy=policy))
+    agents = as_learned_with(chain, data.sleeve_agents, data.world, workspace)
+    return data if agents is None else replace(data, sleeve_agents=agents)
+
+
+def as_learned_with(
+    chain: StoredChain, agents: SleeveAgents | None, world: World, workspace: Path | None = None
+) -> SleeveAgents | None:
+    """Return the agents of sleeves on a world as they learned with a master; None: a rule trades.
+
+    Args:
+        chain: With agents, or a rule.
+        agents: As their own run left them.
+        world: That they trade.
+        workspace: Embeddings are kept there; nowhere by default.
+    """
+    if chain.agents is None or agents is None:
+        return None
+    return replace(agents, policy=chain.agents.on_table(market_table(world), workspace=workspace))

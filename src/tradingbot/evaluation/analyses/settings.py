@@ -246,7 +246,8 @@ class PlaceboSettings(CheckedFields):
     draws: int = 20
     """Shuffled histories, and histories with random signs; 20 or more."""
     block_bars: int = bounded(7, ">= 1")
-    """Bars that stay together; a day of hourly bars, so that the time of day is kept."""
+    """Bars of a block, a day of hourly ones: shuffled bars keep their place within it, the time of
+    day, and nothing of what was before them."""
     n_policies: int = bounded(1_000, ">= 1")
     """Random policies."""
     seed: int = bounded(0, ">= 0")

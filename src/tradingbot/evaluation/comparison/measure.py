@@ -219,13 +219,15 @@ def _caveats(each: _Traded, first: _Traded, n_shared: int) -> list[str]:
             f"bars differ: {n_shared:,} are shared, of {a.n_bars:,} and {b.n_bars:,}; the rest is "
             "left out of the difference"
         )
-    if a.symbols != b.symbols:
-        shared = len({*a.symbols} & {*b.symbols})
+    if a.traded != b.traded:
+        shared = len({*a.traded} & {*b.traded})
         found.append(
-            f"symbols differ: {len(a.symbols)} and {len(b.symbols)}, {shared} of them the same"
+            f"symbols differ: {len(a.traded)} and {len(b.traded)}, {shared} of them the same"
         )
-    hashes = [one.subject.data.identity.data_sha256 for one in (each, first)]
-    if hashes[0] != hashes[1]:
+    by_bars = bool(a.held or b.held)
+    if bool(a.held) != bool(b.held):
+        found.append("accounts differ: one of all symbols and one for each, equally weighed")
+    if _data(each, by_bars=by_bars) != _data(first, by_bars=by_bars):
         found.append("data differ: this is the difference of run and data together")
     if a.costs != b.costs:
         found.append(
@@ -233,6 +235,14 @@ def _caveats(each: _Traded, first: _Traded, n_shared: int) -> list[str]:
             f"{1e4 * b.costs.one_way_frac:.1f} bp of each fill"
         )
     return found
+
+
+def _data(each: _Traded, *, by_bars: bool) -> tuple[object, ...]:
+    """Return what tells data apart; those of a portfolio also name the agents of its sleeves."""
+    identity = each.subject.data.identity
+    if by_bars and identity.dataset_sha256 is not None:
+        return (identity.dataset_sha256, identity.feature_ids)
+    return (identity.data_sha256,)
 
 
 def _shared_equity(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-
 OUTSIDE_FRAC = 0.05
 """Share of bars with less cash than the least, and with more than the most, that is told: single
 bars say nothing of a habit."""

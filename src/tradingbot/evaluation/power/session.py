@@ -18,6 +18,7 @@ from typing import Any
 from tradingbot.data.atomic import require_no_links, storage_errors, write_text
 from tradingbot.data.sources.source import Progress, ignore_progress
 from tradingbot.domain.errors import ConfigError
+from tradingbot.evaluation.analyses.retraining.chain import agents_config
 from tradingbot.evaluation.analyses.retraining.spec import RetrainingSpec, retraining_config
 from tradingbot.evaluation.dossier.power import (
     POWER_VERSION,
@@ -169,7 +170,9 @@ def _receipts(
 def _bench(subject: SpikeSubject, job: _PowerJob) -> _Bench:
     run, data, began_at = job.receipts
     receipts = AnalysisReceipts(job.workspace, run, data, began_at)
-    identity = identity_of("", subject.data_sha256, subject.config.config_hash)
+    agents = agents_config(subject.config, job.workspace)  # of a portfolio's sleeves
+    trained = "" if agents is None else agents.config_hash
+    identity = identity_of(trained, subject.data_sha256, subject.config.config_hash)
     return _Bench(subject, job.workspace, AnalysisStore(job.folder, receipts), identity)
 
 

@@ -270,6 +270,18 @@ def test_config_knows_presets_of_trainings_and_evaluations(
     assert "full is valid (evaluation)" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("verb", ["show", "check"])
+def test_config_of_a_name_that_several_presets_have_names_the_others(
+    verb: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["config", verb, "quick"]) == 0
+    told = " ".join(capsys.readouterr().err.split())
+    assert "--preset quick of train, supervised train is another: --kind training" in told
+    assert "--kind evaluation" in told
+    assert run(["config", verb, "quick", "--kind", "training"]) == 0
+    assert "is another" not in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("option", ["--preset", "--config"])
 def test_presets_are_chosen_by_one_option(option: str, capsys: pytest.CaptureFixture[str]) -> None:
     for words in (["data", "split", "x"], ["features", "build", "x"], ["demo"]):

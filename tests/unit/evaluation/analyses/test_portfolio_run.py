@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import tradingbot as tb
 from fixtures.tiny_portfolio import JOINT, begin_agents, begin_master
 from tradingbot.app.cli.application import run as run_command
 from tradingbot.data.splits import IndexRange
@@ -23,6 +25,8 @@ from tradingbot.evaluation.backtest import Backtest, PolicyUnderTest, backtest
 from tradingbot.evaluation.backtest.look_ahead import with_other_future
 from tradingbot.evaluation.performance.measure import day_ends
 from tradingbot.evaluation.performance.record import AGENTS
+from tradingbot.evaluation.power.spiked_data import open_subject
+from tradingbot.evaluation.power.trial import TrialSpec, run_trial
 from tradingbot.market.costs import CostProfile, cost_profile
 from tradingbot.plugins.reference import ALLOCATION_NAMES
 from tradingbot.training.result_file import read_result
@@ -165,3 +169,71 @@ def test_allocations_that_cannot_be_played_are_refused(
 ) -> None:
     assert run_command(["--workspace", str(workspace), "backtest", *names]) == 2
     assert words in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize("name", ["master", "joint"])
+def test_loaded_portfolio_trades_bars_in_python_as_its_run_is_backtested(
+    workspace: Path, name: str
+) -> None:
+    own = open_evaluated_run(name, workspace)
+    policy = tb.load_policy(workspace / "runs" / name)
+    assert policy.symbols == own.data.world.symbols
+    assert "2 sleeves of one portfolio: SPY, AAPL" in repr(policy)
+    days = [str(day)[:10] for day in own.data.periods["test"][:2]]
+    world, costs = own.data.world, cost_profile("retail")
+    found = tb.backtest(policy, world, costs=costs, delay_bars=1, start=days[0], end=days[1])
+
+    first = int(np.searchsorted(world.closed_at, found.played.closed_at[0]))
+    span = IndexRange(first, first + found.played.n_bars + 1)
+    expected = own.backtest(span, costs=costs, delay_bars=1)
+    assert found.played.equity.tobytes() == expected.equity.tobytes()
+    assert found.played.weights is not None
+    assert expected.weights is not None
+    assert found.played.weights.tobytes() == expected.weights.tobytes()
+    assert found.figures.performance.n_trades == int((~expected.trades.is_open).sum())
+    assert set(found.trades["symbol"]) <= {"SPY", "AAPL"}
+    with pytest.raises(ConfigError, match="must trade one account per symbol"):
+        policy.on(world)
+
+
+def test_portfolios_are_compared_with_each_other_and_with_their_agents(
+    workspace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base = ["--workspace", str(workspace), "compare"]
+    assert run_command([*base, "master", "agents", "joint", "--json"]) == 0
+
+    found = json.loads(capsys.readouterr().out)
+    agents, joint = found["differences"]
+    assert agents["caveats"] == [
+        "accounts differ: one of all symbols and one for each, equally weighed"
+    ]
+    assert joint["caveats"] == []
+    own = open_evaluated_run("master", workspace).backtest("test")
+    assert found["runs"][0]["performance"]["total_return_frac"] == own.equity[-1, 0] - 1.0
+
+
+def test_power_of_a_portfolio_trains_its_agents_on_the_planted_signal(workspace: Path) -> None:
+    config = open_evaluated_run("master", workspace).config
+    subject = open_subject(config, workspace)
+    trials = [
+        run_trial(subject, TrialSpec(kappa, 0.9, 0, 3, 4, 0.05), workspace) for kappa in (0.0, 0.5)
+    ]
+    assert [trial.trading_agents for trial in trials] == [1, 1]
+    assert trials[0].alpha_bps != trials[1].alpha_bps
+
+
+def test_halted_portfolio_has_no_sleeves_that_earn(subject: PortfolioRun, played: Backtest) -> None:
+    whole = subject.sleeve_returns(played)
+    assert whole[-1].any()
+    account = replace(subject.env.rules.account, portfolio_loss_frac=0.0005)
+    limited = replace(subject.env, rules=replace(subject.env.rules, account=account))
+    early = replace(subject, env=limited, _tasks={})
+    halted = early.backtest("test")
+    lost = int(np.flatnonzero(halted.portfolio <= 1.0 - 0.0005)[0])
+    assert 0 < lost < halted.n_bars - 1
+    assert halted.portfolio[lost + 2 :].tolist() == [halted.portfolio[lost + 1]] * (
+        halted.n_bars - lost - 1
+    )
+    found = early.sleeve_returns(halted)
+    assert found[:lost].tolist() == whole[:lost].tolist()
+    assert not found[lost:].any()

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 from fixtures.tiny_portfolio import begin_agents, begin_master
 from tradingbot.app.cli.application import run as run_command
 from tradingbot.evaluation.allocation.rules import ALLOCATION_RULES, EQUAL_WEIGHT, FLAT
+from tradingbot.evaluation.analyses.allocation_figures import measure_allocation
+from tradingbot.evaluation.analyses.evaluated_run import open_evaluated_run
+from tradingbot.evaluation.analyses.portfolio_run import PortfolioRun
+from tradingbot.evaluation.backtest.portfolios import backtest_portfolio
 from tradingbot.evaluation.dossier.codec import from_plain, to_plain
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.gates.gates_file import load_gates
@@ -18,6 +24,7 @@ from tradingbot.evaluation.gates.judging import judge_gates
 from tradingbot.evaluation.performance.record import AGENTS
 from tradingbot.evaluation.pipeline.config import load_evaluate_config
 from tradingbot.evaluation.pipeline.session import Evaluation, EvaluationRequest, evaluate_run
+from tradingbot.market.portfolio.net_orders import SleeveBars
 
 SETTINGS = {
     "analyses": ["regimes", "stress", "sensitivity", "ensemble", "policy"],
@@ -75,7 +82,7 @@ def test_capital_cash_and_the_fixed_allocation_are_measured(evaluated: Evaluatio
 
     gained = master.annual_return_frac - fixed.annual_return_frac
     assert found.over_fixed_annual_frac == pytest.approx(gained)
-    assert 0.0 < found.least_cash_frac < found.mean_cash_frac < found.most_cash_frac < 1.0
+    assert 0.0 <= found.least_cash_frac < found.mean_cash_frac < found.most_cash_frac <= 1.0
     assert [row.symbol for row in found.rows] == ["SPY", "AAPL"]
     assert sum(row.mean_weight_frac for row in found.rows) < 1.0
     earned = sum(row.pnl_ccy for row in found.rows)
@@ -121,10 +128,10 @@ def test_portfolio_evaluated_twice_gives_the_same_dossier(
     ("most", "least", "outcomes"),
     [
         (0.3, 0.1, ("pass", "pass")),
-        (1e-9, 0.0, ("pass", "pass")),
-        (0.0, 0.0, ("fail", "pass")),
-        (1.0, 1.0, ("pass", "fail")),
-        (1.0, 1.0 - 1e-9, ("pass", "pass")),
+        (0.05, 0.0, ("pass", "pass")),
+        (0.0499, 0.0, ("fail", "pass")),
+        (1.0, 0.9501, ("pass", "fail")),
+        (1.0, 0.95, ("pass", "pass")),
     ],
 )
 def test_cash_gates_below_at_and_above_their_bounds(
@@ -132,9 +139,58 @@ def test_cash_gates_below_at_and_above_their_bounds(
 ) -> None:
     assert evaluated.dossier.allocation is not None
     divided = replace(evaluated.dossier.allocation, most_cash_frac=most, least_cash_frac=least)
+    judged = cash_gates(replace(evaluated.dossier, allocation=divided))
+    assert judged == outcomes
+
+
+def cash_gates(dossier: Dossier) -> tuple[str, ...]:
     gates = [gate for gate in load_gates() if gate.name.startswith("master/not_all")]
-    judged = judge_gates(replace(evaluated.dossier, allocation=divided), gates, {})
-    assert tuple(each.outcome for each in judged) == outcomes
+    return tuple(each.outcome for each in judge_gates(dossier, gates, {}))
+
+
+@pytest.mark.parametrize(
+    ("logits", "in_market", "outcomes"),
+    [
+        ((0.0, 0.0, 0.0), 1.0, ("pass", "pass")),
+        ((0.0, 0.0, -20.0), 1.0, ("fail", "pass")),
+        ((0.0, 0.0, 20.0), 1.0, ("pass", "fail")),
+        ((0.0, 0.0, -20.0), 0.0, ("pass", "fail")),
+    ],
+    ids=["a third each", "all in", "all cash", "all in sleeves that stay out"],
+)
+def test_cash_gates_of_planted_masters(
+    evaluated: Evaluation,
+    workspace: Path,
+    logits: tuple[float, ...],
+    in_market: float,
+    outcomes: tuple[str, str],
+) -> None:
+    """Weights are a softmax: none of them is ever 0 or 1."""
+    subject = open_evaluated_run("master", workspace)
+    assert isinstance(subject, PortfolioRun)
+    task, bars = subject.task(), subject.bars("test")
+    rows = task.book.rows.clone()
+    rows[:, SleeveBars._fields.index("target_frac")] = in_market
+    weights = torch.tensor(logits, dtype=torch.float64).softmax(-1).view(1, 1, -1)
+    assert bool(((weights > 0.0) & (weights < 1.0)).all())
+    over = task.with_book(replace(task.book, rows=rows)).backtest(bars.start, bars.stop - 1)
+    played = backtest_portfolio(over, lambda _: weights, bars_per_year=1764.0, name="planted")
+    fixed = subject.backtest_allocations("test", names=[EQUAL_WEIGHT])
+    found = measure_allocation(subject, played, fixed)
+    assert cash_gates(replace(evaluated.dossier, allocation=found)) == outcomes
+
+
+def test_gates_of_a_phase_are_judged_on_a_portfolio(
+    evaluated: Evaluation, workspace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    named = ["gates", "--phase", "master=master", "--json"]
+    assert run_command(["--workspace", str(workspace), *named]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [each["result"]["gate"] for each in found] == [
+        gate.name for gate in load_gates() if gate.phase == "master"
+    ]
+    assert {each["result"]["outcome"] for each in found} <= {"pass", "fail"}
+    assert evaluated.dossier.header.run == "master"
 
 
 def test_gates_of_a_master_are_not_measured_where_there_is_none(evaluated: Evaluation) -> None:

@@ -287,7 +287,7 @@ def test_evidence_of_every_measurement_is_a_section_of_the_page() -> None:
     sections = re.findall(r'<(?:section|header) id="([a-z-]+)"', page)
     assert {found.evidence for found in MEASUREMENTS.values()} <= set(sections)
     assert {*sections} == {*ORDER, "allocation"}
-    assert "Cash was between" in section(page, "allocation")
+    assert "cash, what is in no position, was between" in section(page, "allocation")
 
 
 def test_page_gives_command_and_hashes(full: str) -> None:

@@ -3,7 +3,8 @@
 A run's policy trades shuffled, flipped and reversed bars, and coins trade the true ones. Placebos
 have no drift: each symbol's mean return over the part is 0, so that being invested earns nothing
 and what is found could only be timing. So they stand beside the agents' alpha, not their net
-return, which has the market's drift in it.
+return, which has the market's drift in it. Nothing of what follows what is left in those that are
+judged: blocks of whole days would keep the autocorrelation within a day, which agents may trade.
 """
 
 from __future__ import annotations
@@ -195,13 +196,13 @@ def measure_placebos(
 def _kinds(settings: PlaceboSettings) -> list[tuple[str, str, list[Change]]]:
     """Return name, words and changes of every kind of placebo."""
     size, seeds = settings.block_bars, range(settings.seed, settings.seed + settings.draws)
-    blocks = f"blocks of {size} bars"
+    kept = f", each at its place of {size}" if size > 1 else ""
     shuffled = [partial(shuffle_bars, seed=seed, block_bars=size) for seed in seeds]
-    signed = [partial(flip_bars_at_random, seed=seed, block_bars=size) for seed in seeds]
+    signed = [partial(flip_bars_at_random, seed=seed) for seed in seeds]
     once = "autocorrelation survives; one draw, which is shown and not judged"
     return [
-        ("shuffled returns", f"{blocks} in another order, without drift", [*shuffled]),
-        ("random signs", f"{blocks} with the sign of a coin, without drift", [*signed]),
+        ("shuffled returns", f"bars in another order{kept}, without drift", [*shuffled]),
+        ("random signs", "bars with the sign of a coin each, without drift", [*signed]),
         ("reversed time", f"bars backwards, without drift; symmetric {once}", [reverse_bars]),
         ("flipped signs", f"rises are falls, without drift; {once}", [flip_bars]),
     ]

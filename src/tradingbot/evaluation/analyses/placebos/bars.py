@@ -5,9 +5,9 @@ new bars that are positive and keep low ≤ open, close ≤ high; features must 
 anew, since features of the true bars would smuggle the truth back in. All symbols are treated
 alike in time, so that what moves together keeps moving together.
 
-- `shuffle_bars` destroys the order in time: trends, reversion, clusters of volatility longer than a
-  block. It keeps every bar's shape and volume, the multiset of returns, the cross-section and the
-  total return, so that holding earns what it did.
+- `shuffle_bars` destroys the order in time: trends, reversion, clusters of volatility. It keeps
+  every bar's shape and volume, its place within a block (the time of day), the multiset of returns,
+  the cross-section and the total return, so that holding earns what it did.
 - `flip_bars_at_random` destroys drift, and the sign of what follows what. It keeps the size and
   order of moves, volume, and how symbols move together.
 - `flip_bars` changes the sign of drift and of every move. It keeps size, order and autocorrelation
@@ -54,10 +54,11 @@ class _Moves(NamedTuple):
 
 
 def shuffle_bars(bars: FloatArray, *, block_bars: int = 1, seed: int = 0) -> FloatArray:
-    """Draw the bars of all symbols in another order, in blocks of whole bars.
+    """Draw the bars of all symbols in another order; each stays at its place within a block.
 
-    With blocks of one trading day the time of day is kept, overnight gaps included. Each bar keeps
-    its return since the last close; the first one drawn has it since the true first open.
+    With blocks of one trading day the time of day is kept, overnight gaps included, and nothing of
+    what followed what. Each bar keeps its return since the last close; the first one drawn has it
+    since the true first open.
 
     Args:
         bars: (N, T, 5).
@@ -68,9 +69,10 @@ def shuffle_bars(bars: FloatArray, *, block_bars: int = 1, seed: int = 0) -> Flo
         DataError: If bars are not (N, T, 5), not positive, or break low ≤ open, close ≤ high.
     """
     _require_bars(bars)
-    blocks = _blocks(bars.shape[1], block_bars)
-    order = stream(seed, "placebo", "shuffle").permutation(len(blocks))
-    drawn = np.concatenate([blocks[index] for index in order])
+    size = require_count(block_bars, "block_bars")
+    draws, drawn = stream(seed, "placebo", "shuffle"), np.arange(bars.shape[1])
+    for place in range(min(size, len(drawn))):
+        drawn[place::size] = draws.permutation(drawn[place::size])
     moves = _Moves(*(part[:, drawn] for part in _moves_of(bars)))
     return _bars_of(moves, _first_open(bars))
 
