@@ -48,7 +48,10 @@ HOW: dict[Denial | SessionDenial, tuple[str, str]] = {
         "Send a burst; `messages_per_s` refills, `max_throttled` in a row disable",
     ),
     SessionDenial.STALE_PRICE: ("seconds", "Order on a price that old, or from the future"),
-    SessionDenial.PRICE_COLLAR: ("fraction", "Set a limit that far from the last price"),
+    SessionDenial.PRICE_COLLAR: (
+        "fraction",
+        "Set a limit that far from the last price; let the venue trade that far from the close",
+    ),
     SessionDenial.PRICE_JUMP: ("fraction", "Let one price differ that much from the one before"),
     SessionDenial.CRITICAL_DRAWDOWN: (
         "fraction of the peak",

@@ -46,6 +46,8 @@ class OrderContext:
     """Symbol → signed value of its position."""
     last_price: float | None = None
     """Last price that was traded or quoted."""
+    venue_price: float | None = None
+    """What a market order would trade at now, as far as is known."""
     last_price_age_s: float | None = None
     previous_price: float | None = None
     """The one before the last."""
@@ -106,7 +108,7 @@ def facts_of_prices(intent: OrderIntent, known: OrderContext) -> dict[str, objec
     price = intent.limit_price
     tick = Decimal("0.01") if price is None or price >= 1 else Decimal("0.0001")
     return {
-        "limit_price": known.last_price if price is None else price,
+        "limit_price": known.venue_price if price is None else price,
         "last_price": known.last_price,
         "last_price_age_s": known.last_price_age_s,
         "price_jump_frac": abs(last / before - 1.0) if before else math.nan,

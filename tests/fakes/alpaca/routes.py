@@ -52,7 +52,7 @@ class Routes:
                 ("GET", r"/v2/assets", "asset", self._assets),
                 ("GET", r"/v2/assets/([^/]+)", "asset", self._asset),
                 ("GET", r"/v2/stocks/bars", "data", self._bars),
-                ("GET", r"/v2/stocks/(bars|quotes)/latest", "data", self._latest),
+                ("GET", r"/v2/stocks/(bars|quotes|trades)/latest", "data", self._latest),
             )
         ]
 
@@ -334,6 +334,10 @@ class Routes:
         if what == "bars":
             found = {s: {"n": 1, **self.venue.bars[s][-1]} for s in symbols if self.venue.bars[s]}
             return 200, {"bars": found}
+        if what == "trades":
+            prices = self.venue.last_prices
+            found = {s: {"p": float(prices[s]), "s": 100} for s in symbols if s in prices}
+            return 200, {"trades": found}
         quotes = self.venue.quotes
         now = write_time(self.venue.clock.now())
         shown = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from tradingbot.data.sources.pacing import Clock
 from tradingbot.data.sources.vendors import AlpacaCredentials, AlpacaSettings
 from tradingbot.runtime.brokers.alpaca.access import AlpacaBrokerSettings, require_paper_key
 from tradingbot.runtime.brokers.alpaca.opening import open_alpaca_broker
@@ -12,6 +13,7 @@ from tradingbot.runtime.stock_split import SplitSource
 
 if TYPE_CHECKING:
     from tradingbot.runtime.brokers.alpaca.broker import AlpacaBroker
+    from tradingbot.runtime.brokers.alpaca.last_prices import AlpacaPrices
 
 URL_VARIABLE, DATA_URL_VARIABLE = "APCA_API_BASE_URL", "APCA_API_DATA_URL"
 """Names that Alpaca's own tools read too: addresses of the account and of the bars."""
@@ -47,6 +49,14 @@ def open_splits(environment: Mapping[str, str]) -> SplitSource:
 
     credentials = AlpacaCredentials.from_environment(environment)
     return AlpacaSplits(credentials, broker_settings(environment))
+
+
+def open_prices(environment: Mapping[str, str]) -> AlpacaPrices:
+    """Return who says what symbols trade at now; to be closed."""
+    from tradingbot.runtime.brokers.alpaca.last_prices import AlpacaPrices
+
+    credentials = AlpacaCredentials.from_environment(environment)
+    return AlpacaPrices(credentials, broker_settings(environment), Clock())
 
 
 def open_alpaca(symbols: Iterable[str], environment: Mapping[str, str]) -> AlpacaBroker:

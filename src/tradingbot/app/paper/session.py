@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 
-from tradingbot.app.paper.access import open_alpaca, open_splits
+from tradingbot.app.paper.access import open_alpaca, open_prices, open_splits
 from tradingbot.app.paper.bars import hours_of, open_bars, open_feed
 from tradingbot.data.sources.pacing import Clock
 from tradingbot.domain.errors import DataError
@@ -73,6 +73,8 @@ def open_session(
         if settings.shadow is not None:
             shadow = ServedModel.open(Path(settings.shadow), sha256=settings.shadow_sha256)
         desk = desk_of(settings, journal, broker)
+        if settings.broker == "alpaca":
+            desk.prices = held.enter_context(closing(open_prices(environment))).last
         if isinstance(broker, PaperBroker):
             rewind_venue(desk, broker, clock.now())
         session = TradingSession(

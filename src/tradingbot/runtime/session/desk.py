@@ -6,7 +6,7 @@ answer or a message that comes again leaves behind, the venue is asked and its a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
@@ -55,6 +55,8 @@ class Desk:
     broker: Broker
     gate: SessionGate
     holdings: Holdings
+    prices: Callable[[Sequence[str]], Mapping[str, float]] | None = None
+    """What symbols trade at now, at a venue with a market of its own; None: at their last close."""
     health: ModelHealth = field(default_factory=ModelHealth, init=False)
     """Of the model whose orders pass."""
     journal_is_down: bool = field(default=False, init=False)
@@ -122,8 +124,7 @@ class Desk:
         """Book what is journaled, in order of booking, and what the accounts do not hold.
 
         Returns:
-            Fills of our orders, and what undoes those that the venue took back; in units after
-            the last split.
+            Fills of our orders and what undoes busted ones, in units after the last split.
         """
         for change in changes:
             self._replay(change)

@@ -52,6 +52,8 @@ class VenueFacts:
     """Largest distance of a position from ours."""
     assets: Mapping[str, BrokerAsset]
     """Of the symbols that are asked for."""
+    prices: Mapping[str, float] | None
+    """What they trade at now; None: at their last close."""
 
 
 def ask_venue(desk: Desk, clock: Callable[[], datetime], symbols: Sequence[str]) -> VenueFacts:
@@ -79,6 +81,7 @@ def ask_venue(desk: Desk, clock: Callable[[], datetime], symbols: Sequence[str])
         skew_s,
         max((abs(float(units)) for units in drift.values()), default=0.0),
         broker.assets(symbols),
+        None if desk.prices is None or not symbols else desk.prices(symbols),
     )
 
 
@@ -233,7 +236,8 @@ def _context(
         entry_price=float(account.entry[lane]),
         stale_bars=float(account.stale_bars[lane]),
         held_values_ccy=held,
-        last_price=_known(market.last[lane]),
+        last_price=(last := _known(market.last[lane])),
+        venue_price=last if venue.prices is None else venue.prices.get(intent.symbol),
         last_price_age_s=None if last_at is None else (intent.decided_at - last_at).total_seconds(),
         previous_price=_known(market.previous[lane]),
         day_volume_units=float(market.day_volume[lane]),
