@@ -31,6 +31,7 @@ from tradingbot.serving.served_stream import ServedStream
 from tradingbot_benchmarks.record import BenchRecord, against
 from tradingbot_benchmarks.serving.bar import measure_bar
 from tradingbot_benchmarks.serving.drawn_run import DrawnModel, draw_bars, draw_run
+from tradingbot_benchmarks.serving.gate import measure_gate
 from tradingbot_benchmarks.serving.http import (
     FULL_HTTP,
     QUICK_HTTP,
@@ -91,12 +92,13 @@ def measure_serving(
         windows = _time_windows(loaded, model, scale)
         progress(4, _N_STAGES, "all symbols")
         bar = measure_bar(model, n_bars=scale.bars // 6, stretches=_STRETCHES)
-        progress(5, _N_STAGES, "bars to signals")
+        gate = measure_gate(scale.n_symbols, stretches=_STRETCHES)
+        progress(5, _N_STAGES, "bars to signals, and the gate")
         served = measure_http(Path(folder) / "http", scale.http)
         progress(6, _N_STAGES, "over HTTP")
         swaps = measure_swaps(Path(folder) / "swaps", scale.http.swaps)
         progress(7, _N_STAGES, "swaps")
-    return [*_records(scale, one, both, windows), parity_record(gap), bar, *served, swaps]
+    return [*_records(scale, one, both, windows), parity_record(gap), bar, gate, *served, swaps]
 
 
 def draw_served_model(

@@ -165,7 +165,7 @@ def record_approval(
     """Count an order from the moment of its approval: its message, its content, its value."""
     require_zone(at, "at", "record_approval")
     horizon_s = max(limits.window_s, limits.duplicate_window_s)
-    recent = tuple(each for each in state.sent if _age_s(each[1], at) <= horizon_s)
+    recent = [each for each in state.sent if each[1] is at or _age_s(each[1], at) <= horizon_s]
     state = use_message(state, limits, at)
     return replace(state, throttled=0, sent=(*recent, (intent.content_key, at, value_ccy)))
 
@@ -192,7 +192,8 @@ def forget_approvals(state: BreakerState, contents: Collection[str]) -> BreakerS
 
 def sum_window_value(state: BreakerState, limits: SessionLimits, at: datetime) -> float:
     """Return the value of orders approved within the window, in account currency."""
-    return math.fsum(v for _, when, v in state.sent if _age_s(when, at) <= limits.window_s)
+    sent, window_s = state.sent, limits.window_s  # those of one bar have one moment
+    return math.fsum([v for _, when, v in sent if when is at or _age_s(when, at) <= window_s])
 
 
 def record_rejection(state: BreakerState) -> BreakerState:

@@ -142,9 +142,9 @@ class SessionGate:
         self, intent: OrderIntent, known: OrderContext, limits: SessionLimits
     ) -> tuple[dict[str, Any], float]:
         """Return every fact by its name, and the cash that open buys leave."""
-        working = [(order, self._open_value(order)) for order in self.book.working()]
-        waiting = math.fsum(value for _, value in working)
-        buys = math.fsum(value for each, value in working if each.intent.side is Side.BUY)
+        working = [(order, self._open_value(order)) for order in self.book.list_working()]
+        waiting = math.fsum([value for _, value in working])
+        buys = math.fsum([value for each, value in working if each.intent.side is Side.BUY])
         is_sent = intent.client_order_id in self.book.orders
         state, at = self.breakers, known.at
         other = Side.SELL if intent.side is Side.BUY else Side.BUY
@@ -153,7 +153,7 @@ class SessionGate:
             **facts_of_venue(known),
             **facts_of_prices(intent, known),
             **facts_of_breakers(state, limits, at),
-            "trades_today": state.trades + sum(not order.fills for order, _ in working),
+            "trades_today": state.trades + [order.fills for order, _ in working].count(()),
             "order_is_duplicate": is_sent
             or has_same_content(state, limits, intent.content_key, at),
             "open_order_value_ccy": waiting,
@@ -194,15 +194,15 @@ class SessionGate:
         value = float(intent.quantity_units) * as_number(known.mark)
         bought: dict[str, float] = {}
         sold: dict[str, float] = {}
-        for symbol, side, each in (
-            *((order.intent.symbol, order.intent.side, each) for order, each in working),
-            (intent.symbol, intent.side, value),
-        ):
-            into = bought if side is Side.BUY else sold
-            into[symbol] = into.get(symbol, 0.0) + each
+        for order, each in working:
+            asked = order.intent
+            into = bought if asked.side is Side.BUY else sold
+            into[asked.symbol] = into.get(asked.symbol, 0.0) + each
+        into = bought if intent.side is Side.BUY else sold
+        into[intent.symbol] = into.get(intent.symbol, 0.0) + value
         held = known.held_values_ccy
         touched = {*bought, *sold}
-        gross = math.fsum(abs(each) for symbol, each in held.items() if symbol not in touched)
+        gross = math.fsum([abs(each) for symbol, each in held.items() if symbol not in touched])
         for symbol in touched:
             now = held.get(symbol, 0.0)
             most = now + bought.get(symbol, 0.0)

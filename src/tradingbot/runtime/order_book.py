@@ -230,6 +230,10 @@ class OrderBook:
         for ids in books:
             yield from (self.orders[each] for each in sorted(ids))
 
+    def list_working(self) -> list[Order]:
+        """Return the same of all symbols, in any order: sums are taken for every order judged."""
+        return [self.orders[each] for ids in self._working.values() for each in ids]
+
     def count_unanswered(self, symbol: str) -> int:
         """Count orders of a symbol that were sent and not answered."""
         return sum(1 for order in self.working(symbol) if order.status is _S.SUBMITTED)

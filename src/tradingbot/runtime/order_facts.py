@@ -92,9 +92,8 @@ def power_left(known: OrderContext, working: list[tuple[Order, float]]) -> float
     opened = [0.0]
     for order, value in working:
         if order.status is OrderStatus.APPROVED:
-            held = known.held_values_ccy.get(order.intent.symbol, 0.0)
-            closed = max(0.0, -held * order.intent.side.sign)
-            opened.append(max(0.0, value - closed))
+            closed = -known.held_values_ccy.get(order.intent.symbol, 0.0) * order.intent.side.sign
+            opened.append(max(0.0, value - closed) if closed > 0.0 else value)
     return float(known.account.buying_power_ccy) - math.fsum(opened)
 
 

@@ -22,13 +22,15 @@ def test_records_have_their_names_units_and_references() -> None:
 
     assert list(found) == [
         *("predict_one", "vs_torch", "served_bar", "served_windows"),
-        *("onnx_largest_difference", "bar_143", "predict_http"),
+        *("onnx_largest_difference", "bar_143", "gate_decision", "predict_http"),
         *("overload_p99", "overload_shed", "swap_failures"),
     ]
     assert all(found[name].value > 0 for name in found if name not in _MAY_BE_0)
     assert (found["swap_failures"].value, found["swap_failures"].reference) == (0.0, 0.0)
     assert [found[name].reference for name in ("bar_143", "predict_http")] == [0.025, 0.006]
     assert found["onnx_largest_difference"].value <= found["onnx_largest_difference"].reference
+    gate = found["gate_decision"]
+    assert (gate.unit, gate.reference) == ("s", 200e-6)
     assert (found["predict_one"].unit, found["predict_one"].reference) == ("s", 0.003)
     assert found["vs_torch"].ratio == found["vs_torch"].value
 
