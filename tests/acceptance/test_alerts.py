@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -42,6 +43,24 @@ def watch(workspace: Path, server: Received, *more: str) -> WarmProcess:
     return WarmProcess(arguments, environment={"HOOK": server.address})
 
 
+def require_no_secret(workspace: Path) -> None:
+    """C11: the address of a channel stands in no file and no command line."""
+    wait_until(lambda: any(str(workspace).encode() in line for line in command_lines()))
+    assert [line for line in command_lines() if b"s3cr3t" in line] == []
+    files = [path for path in workspace.rglob("*") if path.is_file()]
+    assert len(files) > 1
+    assert [path for path in files if b"s3cr3t" in path.read_bytes()] == []
+
+
+def command_lines() -> list[bytes]:
+    """Of every process of the machine."""
+    lines = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):  # it ended meanwhile
+            lines.append(path.read_bytes())
+    return lines
+
+
 def is_alive(workspace: Path) -> bool:
     heartbeat = AlertReader(workspace).heartbeat()
     return heartbeat is not None and not heartbeat.is_late(datetime.now(UTC))
@@ -54,15 +73,14 @@ def test_kill_switch_of_a_session_reaches_a_server_over_processes(
         wait_until(lambda: is_alive(workspace))
         trader.kill(datetime.now(UTC))
         (body,) = server.wait_for(1)
+        listed = run_warm(["--workspace", str(workspace), "alerts", "list", "--all", "--json"])[1]
         alerter.send_signal(signal.SIGTERM)
         out, said = alerter.communicate(60)
         assert alerter.wait(60) == 0
 
     assert body["title"] == "CRITICAL: breaker_tripped, session first"
     assert "kill_switch" in body["message"]
-    assert "s3cr3t" not in out + said
-    database = AlertReader(workspace).path.read_bytes()
-    assert b"s3cr3t" not in database
+    assert "s3cr3t" not in out + said + listed
     heartbeat = AlertReader(workspace).heartbeat()
     assert heartbeat is not None
     assert heartbeat.stopped_at is not None
@@ -71,6 +89,7 @@ def test_kill_switch_of_a_session_reaches_a_server_over_processes(
 def test_u08_killed_alerter_is_told_by_its_guard(workspace: Path, server: Received) -> None:
     with watch(workspace, server) as alerter:
         wait_until(lambda: is_alive(workspace))
+        require_no_secret(workspace)
         alerter.kill()
         alerter.wait(60)
         (body,) = server.wait_for(1, seconds=60.0)

@@ -21,6 +21,7 @@ _SECRET_NAME = re.compile(
     r"(^|[_-])(api[_-]?)?(key|keys|secret|secrets|token|tokens|passw(or)?d|credentials?)($|[_-])",
     re.IGNORECASE,
 )
+_KEY = re.compile(r"tb_[0-9a-f]{8}_[A-Za-z0-9_-]{8,}")
 _ADDRESS = re.compile(r"(?P<scheme>\w[\w+.-]*://)(?P<credentials>[^/?#]*)@(?P<rest>[^@]*)")
 _USER_INFO = re.compile(r"(?<=://)[^/?#\s@]*:[^/?#\s]*@|(?<=://)[^/?#\s@]+@")
 
@@ -56,6 +57,16 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
         if len(secret) >= _SHORTEST:
             text = _pattern(secret).sub(HIDDEN, text)
     return text
+
+
+def hide_keys(text: str) -> str:
+    """Return a text without API keys of the inference server, by their form alone.
+
+    Example:
+        >>> hide_keys("/v1/tb_0123abcd_f00-secret")
+        '/v1/***'
+    """
+    return _KEY.sub(HIDDEN, text)
 
 
 def split_credentials(address: str) -> tuple[str, str, str]:

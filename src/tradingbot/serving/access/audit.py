@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from tradingbot.domain.errors import StorageError
+from tradingbot.domain.redaction import hide_keys
 from tradingbot.runs.line_chain import ChainedLine, LineChain
 
 AUDIT_FILE = "audit.jsonl"
@@ -69,8 +70,9 @@ class AuditTrail:
 
 
 def _plain(text: str) -> str:
-    """Keep what someone sent on one line, and short."""
-    return "".join(each if each.isprintable() else "?" for each in text)[:_LONGEST]
+    """Keep what someone sent on one line, short, and without API keys."""
+    shown = hide_keys(text)
+    return "".join(each if each.isprintable() else "?" for each in shown)[:_LONGEST]
 
 
 def _damaged(path: Path, was: str) -> StorageError:

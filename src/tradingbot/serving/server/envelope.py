@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 import traceback
 from ipaddress import ip_address
 from time import perf_counter
@@ -12,12 +11,11 @@ from urllib.parse import parse_qsl
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from tradingbot.domain.redaction import is_secret_name
+from tradingbot.domain.redaction import hide_keys, is_secret_name
 from tradingbot.serving.server.parts import ServerParts
 from tradingbot.serving.server.problems import Problem
 
 _log = logging.getLogger("tradingbot.serving")
-_KEY = re.compile(r"tb_[0-9a-f]{8}_[A-Za-z0-9_-]{8,}")
 _ALWAYS = (
     (b"x-content-type-options", b"nosniff"),
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
@@ -87,7 +85,7 @@ class Envelope:
         route = getattr(scope.get("route"), "path", "other")
         self._parts.metrics.requests.labels(route, str(status)).inc()
         if status >= 400:
-            path = _KEY.sub("***", ascii(scope["path"][:200]))
+            path = hide_keys(ascii(scope["path"][:200]))
             _log.info("%s %s %d %.1f ms", scope["method"], path, status, seconds * 1e3)
 
 
