@@ -154,6 +154,34 @@ def test_a_damaged_bundle_is_not_promoted_and_what_serves_stays(
     assert list(registry.problems()) == ["v2"]
 
 
+def test_a_damaged_bundle_is_not_rolled_back_to_and_what_serves_stays(
+    registry: ModelRegistry, others: dict[str, ExportedRun]
+) -> None:
+    """M05."""
+    registry.promote("v1", at=AT, to="paper")
+    registry.register(others["CONDITIONAL"].path, at=AT)
+    registry.promote("v2", at=AT, to="paper")
+    registry.bundle_path(registry.version("v1")).write_bytes(b"PK")
+
+    with pytest.raises(StorageError, match="must be the one that was recorded"):
+        registry.roll_back("v1", at=AT)
+
+    assert states(registry) == {"v1": "retired", "v2": "paper"}
+    assert registry.pointer().versions == {"paper": "v2"}
+
+
+def test_a_pointer_that_was_edited_is_not_believed(
+    registry: ModelRegistry, others: dict[str, ExportedRun]
+) -> None:
+    registry.promote("v1", at=AT, to="paper")
+    registry.register(others["CONDITIONAL"].path, at=AT)
+    path = registry.folder / "current.json"
+    path.write_text(path.read_text().replace('"v1"', '"v2"'))
+
+    assert registry.pointer().versions == {"paper": "v1"}
+    assert list(registry.problems()) == ["current.json"]
+
+
 def test_registering_again_repairs_a_bundle_that_is_damaged_or_gone(
     registry: ModelRegistry, exported: ExportedRun
 ) -> None:

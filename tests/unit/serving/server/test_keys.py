@@ -19,6 +19,7 @@ from tradingbot.domain.errors import ConfigError, StorageError
 from tradingbot.runtime.session.folder import SETTINGS_FILE, SessionFolder
 from tradingbot.serving.access.audit import AuditTrail
 from tradingbot.serving.access.keys import KeyBook, identify
+from tradingbot.serving.access.lockouts import Lockouts
 
 DAY = timedelta(days=1)
 
@@ -153,3 +154,20 @@ def test_sessions_are_listed_and_stopped_by_those_who_may(workspace: ServedWorks
     assert (request.act, request.flatten, request.reason) == ("kill", True, "drill")
     assert request.by.startswith("key ")
     assert AuditTrail(workspace.folder).lines()[-1].kind == "session asked"
+
+
+def test_a_lockout_ends_and_what_is_remembered_of_wrong_keys_is_bounded() -> None:
+    now = [0.0]
+    lockouts = Lockouts(lambda: now[0])
+    assert [lockouts.fail("10.0.0.1", "a") for _ in range(10)] == [False] * 9 + [True]
+    assert lockouts.wait_s("10.0.0.1", "a") == 60.0
+    assert lockouts.wait_s("10.0.0.1", "b") == lockouts.wait_s("10.0.0.2", "a") == 0.0
+
+    now[0] = 61.0
+    assert lockouts.wait_s("10.0.0.1", "a") == 0.0
+    assert not lockouts.fail("10.0.0.1", "a")  # the first of a new count
+    assert lockouts.wait_s("10.0.0.1", "a") == 0.0
+
+    for number in range(10_010):
+        lockouts.fail("10.0.0.3", str(number))
+    assert len(lockouts._failed) == 10_000
