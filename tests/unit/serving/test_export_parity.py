@@ -14,7 +14,7 @@ from tradingbot.networks.encoders.encoder import EncoderConfig
 from tradingbot.networks.head_config import HeadConfig
 from tradingbot.runs import RunDirectory
 from tradingbot.runs.policy import load_policy
-from tradingbot.serving.export import parity
+from tradingbot.serving.export import parity, run_export
 from tradingbot.serving.export.run_export import export_run
 from tradingbot.serving.served_model import ServedModel
 
@@ -112,3 +112,24 @@ def test_rounding_of_pytorch_itself_is_no_gap(
     exported = export_run(run, tmp_path / "drawn.zip", n_hostile=50)
 
     assert exported.manifest.parity.largest_difference < 1e-5
+
+
+def test_the_last_bars_of_a_run_are_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = make_served_run(tmp_path, encoder=None)
+    n_columns = load_policy(run).n_columns
+    real = torch.arange(9_000.0)[None, :, None].expand(3, -1, n_columns) / 9_000.0
+    compared: list[torch.Tensor] = []
+
+    def look(_: object, __: object, rows: torch.Tensor, **___: object) -> None:
+        compared.append(rows)
+        raise InterruptedError
+
+    monkeypatch.setattr(run_export, "measure_gaps", look)
+    with pytest.raises(InterruptedError):
+        export_run(run, tmp_path / "model.zip", real=real)
+
+    (rows,) = compared
+    assert 0 < rows.shape[1] < real.shape[1]
+    torch.testing.assert_close(rows, real[:, -rows.shape[1] :])
