@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from tradingbot.app.cli.invocation import JsonOption
 from tradingbot.app.console import print_json, print_note, progress_bar
-from tradingbot_benchmarks.cli.table import print_records, tell_if_busy
+from tradingbot_benchmarks.cli.table import keep_records, print_records, tell_if_busy
 
 app = typer.Typer()
 
@@ -16,6 +17,9 @@ app = typer.Typer()
 @app.command("cluster")
 def bench_cluster(
     quick: Annotated[bool, typer.Option("--quick", help="Fewer items, deaths, updates.")] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="Keep every record in this file as soon as it is measured.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Measure three Ray nodes on this machine against processes on the same cores (two minutes).
@@ -36,7 +40,7 @@ def bench_cluster(
 
     tell_if_busy()
     with progress_bar("bench") as progress:
-        found = measure_cluster(QUICK if quick else FULL, progress)
+        found = keep_records(measure_cluster(QUICK if quick else FULL, progress), out)
     if as_json:
         print_json(found)
         return

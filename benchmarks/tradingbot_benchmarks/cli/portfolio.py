@@ -2,25 +2,45 @@
 
 from __future__ import annotations
 
-from itertools import chain
-from typing import Annotated
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tradingbot.app.cli.invocation import JsonOption
-from tradingbot.app.console import print_json, print_note, progress_bar
-from tradingbot_benchmarks.cli.table import print_records, show_figure, tell_if_busy
+from tradingbot.app.cli.options import split_commas
+from tradingbot.app.console import Progress, print_json, print_note, progress_bar
+from tradingbot.domain.errors import require_known
+from tradingbot_benchmarks.cli.table import keep_records, print_records, tell_if_busy
+
+if TYPE_CHECKING:
+    from tradingbot_benchmarks.portfolio.known_answers import MasterMeasurement
+    from tradingbot_benchmarks.record import BenchRecord
 
 app = typer.Typer()
+STAGES = ("backtest", "masters", "tuning")
+_LEARNERS = ("direct", "ppo")
 
 
 @app.command("portfolio")
 def bench_portfolio(
     quick: Annotated[
-        bool, typer.Option("--quick", help="16 sleeves, and one seed of changing sleeves.")
+        bool, typer.Option("--quick", help="16 sleeves and one short master; no studies.")
     ] = False,
+    only: Annotated[
+        str | None,
+        typer.Option(help=f"These, by commas; all if left out: {', '.join(STAGES)}."),
+    ] = None,
+    learner: Annotated[
+        str, typer.Option(help="Of the masters: direct, or ppo (half an hour of a core each).")
+    ] = "direct",
     seeds: Annotated[int, typer.Option(min=1, help="Seeds of each kind of sleeves.")] = 3,
     sleeves: Annotated[int, typer.Option(min=2, help="Sleeves of the known answers.")] = 6,
+    out: Annotated[
+        Path | None, typer.Option(help="Keep every record in this file as soon as it is measured.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Measure a portfolio of 143 sleeves over two years, and masters beside their oracle.
@@ -30,32 +50,44 @@ def bench_portfolio(
     tuning are made beside random search of equal budget (extra: tune; not measured without). Each
     record is told on stderr as soon as it is measured.
 
-    Example: [bold]tradingbot bench portfolio --json[/bold]
+    Example: [bold]tradingbot bench portfolio --json --out records.json[/bold]
 
-    Example: [bold]tradingbot bench portfolio --seeds 5 --sleeves 12[/bold]
+    Example: [bold]tradingbot bench portfolio --only masters --seeds 5 --sleeves 12[/bold]
     """
-    from tradingbot_benchmarks.portfolio.backtest import PortfolioSize, measure_backtest
-    from tradingbot_benchmarks.portfolio.known_answers import MasterMeasurement, measure_masters
+    wanted = STAGES if only is None else split_commas(only, "--only", "stages", "backtest")
+    for name in wanted:
+        require_known(name, STAGES, "--only must name stages of the benchmark")
+    require_known(learner, _LEARNERS, "--learner must be one that masters learn by")
+    from tradingbot_benchmarks.portfolio.known_answers import PPO_MEASUREMENT, MasterMeasurement
     from tradingbot_benchmarks.record import describe_machine
-    from tradingbot_benchmarks.tuning.bench import measure_tuning
 
     tell_if_busy()
-    size = PortfolioSize(n_symbols=16) if quick else PortfolioSize()
-    masters = MasterMeasurement(n_sleeves=sleeves, seeds=tuple(range(1, seeds + 1)))
+    usual = PPO_MEASUREMENT if learner == "ppo" else MasterMeasurement()
+    masters = replace(usual, n_sleeves=sleeves, seeds=tuple(range(1, seeds + 1)))
     if quick:
-        masters = MasterMeasurement(n_sleeves=sleeves, seeds=(1,), kinds=("changing",))
-    found = []
+        short = replace(masters, n_bars=36_000, updates=100, measured_bars=500)
+        masters = replace(short, seeds=(1,), kinds=("changing",))
     with progress_bar("bench") as progress:
-        for record in chain(
-            [measure_backtest(size, progress)],
-            measure_masters(masters, progress),
-            measure_tuning(progress, quick=quick),
-        ):
-            print_note(f"{record.name}: {show_figure(record.value, record.unit)}; {record.note}")
-            found.append(record)
+        found = keep_records(_measured(wanted, masters, progress, quick=quick), out)
     if as_json:
         print_json(found)
         return
     print_records("Portfolio benchmark (synthetic; CPU)", found)
     for key, value in describe_machine().items():
         print_note(f"{key}: {value}")
+
+
+def _measured(
+    wanted: Sequence[str], masters: MasterMeasurement, progress: Progress, *, quick: bool
+) -> Iterator[BenchRecord]:
+    """Yield the records of these stages as they come."""
+    from tradingbot_benchmarks.portfolio.backtest import PortfolioSize, measure_backtest
+    from tradingbot_benchmarks.portfolio.known_answers import measure_masters
+    from tradingbot_benchmarks.tuning.bench import measure_tuning
+
+    if "backtest" in wanted:
+        yield measure_backtest(PortfolioSize(16 if quick else 143), progress)
+    if "masters" in wanted:
+        yield from measure_masters(masters, progress)
+    if "tuning" in wanted:
+        yield from measure_tuning(progress, quick=quick)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
+from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tradingbot.app.console import print_note, print_table
+from tradingbot.data.atomic import chosen_by, write_text
+from tradingbot.data.json_files import as_json
 
 if TYPE_CHECKING:
     from tradingbot_benchmarks.record import BenchRecord
@@ -28,6 +33,22 @@ def print_records(title: str, found: list[BenchRecord]) -> None:
         for r in found
     ]
     print_table(title, ["what", "measured", "reference", "", "better by", "note"], rows)
+
+
+def keep_records(measured: Iterable[BenchRecord], out: Path | None) -> list[BenchRecord]:
+    """Tell every record on stderr as soon as it is there, and keep all so far in a file, if any.
+
+    Raises:
+        StorageError: If the file cannot be written.
+    """
+    found: list[BenchRecord] = []
+    for record in measured:
+        found.append(record)
+        print_note(f"{record.name}: {show_figure(record.value, record.unit)}; {record.note}")
+        if out is not None:
+            with chosen_by("--out", out):
+                write_text(out, json.dumps(as_json(found), indent=2, ensure_ascii=False) + "\n")
+    return found
 
 
 def show_figure(value: float | None, unit: str) -> str:

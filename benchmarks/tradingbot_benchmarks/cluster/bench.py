@@ -54,17 +54,16 @@ FULL = ClusterSize()
 QUICK = ClusterSize(items=20, rounds=2, products=20, deaths=2, trainings=2, updates=8)
 
 
-def measure_cluster(size: ClusterSize, progress: Progress) -> list[BenchRecord]:
-    """Start a cluster, measure it, and stop it."""
+def measure_cluster(size: ClusterSize, progress: Progress) -> Iterator[BenchRecord]:
+    """Start a cluster, yield what is measured as it comes, and stop the cluster."""
     with TemporaryDirectory(prefix="tb-bench-") as folder, _cluster(Path(folder)) as address:
         progress(0, 3, "items")
-        records = _measure_items(size, address)
+        yield from _measure_items(size, address)
         progress(1, 3, "recovery")
-        records.append(_measure_recovery(size, address, Path(folder)))
+        yield _measure_recovery(size, address, Path(folder))
         progress(2, 3, "trainings")
-        records.append(_compare_trainings(size, address, Path(folder)))
+        yield _compare_trainings(size, address, Path(folder))
         progress(3, 3, "done")
-        return records
 
 
 @contextmanager

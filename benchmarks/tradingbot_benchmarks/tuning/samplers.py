@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from math import nan
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -128,6 +129,9 @@ def _record(
     tpe, plain = (
         np.array([getattr(each, field) for each in found[sampler]]) for sampler in _SAMPLERS
     )
+    if plain.mean() <= 0.0:
+        note = f"no ratio of {tpe.mean():.2f} to {plain.mean():.2f}: random search found no gain"
+        return BenchRecord(name, nan, "ratio", note=note)
     ratio = _ratio_interval(tpe, plain)
     gain = float(np.mean(tpe > plain))
     note = (

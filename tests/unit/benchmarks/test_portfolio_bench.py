@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 import runpy
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tradingbot.app.cli.application import run
 from tradingbot_benchmarks.portfolio import backtest, known_answers
 from tradingbot_benchmarks.portfolio.backtest import PortfolioSize, measure_backtest
 from tradingbot_benchmarks.portfolio.known_answers import MasterMeasurement, measure_masters
+from tradingbot_benchmarks.record import BenchRecord
+from tradingbot_benchmarks.tuning.samplers import FoundSetting, sampler_records
 
 SCRIPT = Path(__file__).resolve().parents[3] / "benchmarks" / "gpu_portfolio.py"
 
@@ -51,6 +55,53 @@ def test_masters_give_the_least_share_and_the_cash_of_worthless_sleeves() -> Non
     least = records["master_oracle_share"]
     assert (least.unit, least.reference) == ("fraction", known_answers.GOAL_FRAC)
     assert least.value <= min(records[f"master_{kind}"].value for kind in known_answers.WITH_GAIN)
+
+
+def test_a_master_of_ppo_is_measured_as_one_of_direct_gradients() -> None:
+    size = MasterMeasurement(
+        *(3, 900),
+        by="ppo",
+        updates=2,
+        n_envs=4,
+        measured_bars=40,
+        seeds=(1,),
+        kinds=("changing",),
+    )
+    names = [record.name for record in measure_masters(size, quiet)]
+
+    assert names == ["master_changing", "master_oracle_share"]
+
+
+def test_only_the_named_stages_are_measured_and_each_record_is_kept_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, kept = tmp_path / "records.json", []
+
+    def measure(size: PortfolioSize, _: object) -> BenchRecord:
+        return BenchRecord("portfolio_backtest_143x2y", float(size.n_symbols), "s")
+
+    def measure_more(*_: object, **__: object) -> Iterator[BenchRecord]:
+        kept.extend(json.loads(out.read_text(encoding="utf-8")))  # before the next is measured
+        yield BenchRecord("trials_together", 1.0, "s")
+
+    monkeypatch.setattr(backtest, "measure_backtest", measure)
+    monkeypatch.setattr("tradingbot_benchmarks.tuning.bench.measure_tuning", measure_more)
+    command = ["bench", "portfolio", "--only", "backtest,tuning", "--json", "--out", str(out)]
+
+    assert run(command) == 0
+    assert [each["name"] for each in kept] == ["portfolio_backtest_143x2y"]
+    assert json.loads(capsys.readouterr().out) == json.loads(out.read_text(encoding="utf-8"))
+    assert run(["bench", "portfolio", "--only", "nothing"]) == 2
+    assert run(["bench", "portfolio", "--learner", "sac"]) == 2
+
+
+def test_no_ratio_is_told_where_random_search_found_no_gain() -> None:
+    lost = {name: [FoundSetting(-2.0, 1.0)] for name in ("tpe", "random")}
+    score, test = sampler_records(lost)  # type: ignore[arg-type]
+
+    assert np.isnan(score.value)
+    assert "no gain" in score.note
+    assert test.value == 1.0
 
 
 def test_script_compares_with_the_cpu_and_times_a_training(
