@@ -479,7 +479,7 @@ MISTAKES: dict[str, str] = {
     "--plugin gone.py plugins list": "a plugin must be a Python file that exists",
     "--plugin gone.py plugins check": "a plugin must be a Python file that exists",
     "--workspace bars.csv data list": "workspace must be a folder",
-    "--workspace s3://key:s3cret@bucket/x data list": "was a URL of 's3'",
+    "--workspace s3://key:s3cret@bucket/x data list": "must hold no credentials",
     "--workspace file://bars/x data list": "file:// must be followed by a whole path",
     "--workspace /proc/nope train": "workspace must",
     "--workspace /proc/nope demo": "workspace must",

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from tradingbot.agents.network_policy import TRADES
+from tradingbot.data.mirror import publish_folder
 from tradingbot.domain.errors import StorageError, TrainingError, UserError
 from tradingbot.domain.events.event import Event, event_values
 from tradingbot.domain.events.training import Ended, Evaluated, Updated
@@ -77,6 +78,7 @@ class CheckpointWriter:
         self.run.write_status(
             "running", at=datetime.now(UTC), update=snapshot.sequence, steps=snapshot.steps
         )
+        publish_folder(self.run.path)
 
     def save_selected(self, trading: Collection[str], ended: Ended) -> CheckpointManifest:
         """Write the selected policy: the networks as they are now, and which agents trade.

@@ -25,6 +25,7 @@ from tradingbot.app.cli.exhaustion import describe_exhaustion
 from tradingbot.app.cli.invocation import (
     Invocation,
     bring_forward,
+    find_mirror,
     find_workspace,
     invocation_of,
     is_debugging,
@@ -33,6 +34,7 @@ from tradingbot.app.cli.invocation import (
 )
 from tradingbot.app.cli.usage_errors import describe_usage
 from tradingbot.app.console import print_note
+from tradingbot.data.mirror import use_mirror
 from tradingbot.domain.errors import TradingBotError
 from tradingbot.plugins.loading import load_installed, load_plugin
 
@@ -151,6 +153,9 @@ def _invoke(arguments: Sequence[str], invocation: Invocation) -> int:
         if isinstance(e.__context__, BrokenPipeError):
             raise e.__context__ from e
         result = e.code
+    finally:  # what was made before a failure or an interruption is kept too
+        if invocation.mirror is not None:
+            invocation.mirror.publish()
     return result if isinstance(result, int) else 0
 
 
@@ -183,7 +188,7 @@ def _read_global_options(
     workspace: Annotated[
         str | None,  # not Path, for which "" is the same as "."
         Option(
-            help="Folder for datasets, panels and reports. "
+            help="Folder for datasets, panels and reports, or the URL of an object store. "
             "[dim]Default: $TRADINGBOT_WORKSPACE, else ./workspace[/dim]",
             show_default=False,
             metavar="FOLDER",
@@ -215,6 +220,11 @@ def _read_global_options(
     if chosen is not None:
         invocation.workspace, invocation.workspace_is_given = chosen, True
         invocation.workspace_option = workspace or ""
+        mirror = find_mirror(workspace)
+        if mirror is not None:
+            mirror.fetch()
+            use_mirror(mirror)
+            invocation.mirror = mirror
     for reference in invocation.plugins:
         load_plugin(reference)
     if context.invoked_subcommand in _USING_PLUGINS:

@@ -15,6 +15,7 @@ import typer
 from typer import Option
 
 from tradingbot.app.console import print_error, print_note
+from tradingbot.data.mirror import Mirror, open_mirror
 from tradingbot.domain.errors import ConfigError
 
 WORKSPACE_VARIABLE = "TRADINGBOT_WORKSPACE"
@@ -49,6 +50,8 @@ class Invocation:
     """Files and modules that were given with `--plugin`."""
     as_json: bool = False
     """Errors are JSON documents."""
+    mirror: Mirror | None = None
+    """Of a workspace in an object store: fetched before the command, published after it."""
 
     def with_workspace(self, text: str) -> str:
         """Write the commands that a text names so that they find the user's workspace, plugins."""
@@ -87,14 +90,27 @@ def invocation_of(context: typer.Context) -> Invocation:
     return found
 
 
+def find_mirror(option: str | None, environment: Mapping[str, str] = os.environ) -> Mirror | None:
+    """Return the mirror of the workspace that the user chose; None where it is a folder itself."""
+    text = _workspace_text(option, environment) or ""
+    scheme, is_url, _ = text.partition("://")
+    return open_mirror(text) if is_url and scheme != "file" else None
+
+
+def _workspace_text(option: str | None, environment: Mapping[str, str]) -> str | None:
+    return option if option is not None else environment.get(WORKSPACE_VARIABLE)
+
+
 def find_workspace(option: str | None, environment: Mapping[str, str] = os.environ) -> Path | None:
     """Return the workspace the user chose: the option, else the variable, else None.
 
+    A URL of an object store means its mirror, a folder of this machine.
+
     Raises:
         ConfigError: If the option or the variable is set to nothing, for it is unclear what is
-            meant, names a file, or is a URL other than file://.
+            meant, names a file, or is a URL of no store that is known, or with a secret in it.
     """
-    text = option if option is not None else environment.get(WORKSPACE_VARIABLE)
+    text = _workspace_text(option, environment)
     if text is None:
         return None
     if not text.strip() or "\0" in text:
@@ -105,13 +121,8 @@ def find_workspace(option: str | None, environment: Mapping[str, str] = os.envir
             remedy=f"Give a folder, or unset {WORKSPACE_VARIABLE} to use ./workspace",
         )
     scheme, is_url, path = text.partition("://")
-    if is_url and scheme != "file":  # nothing of it is shown: a URL may hold a secret
-        raise ConfigError(
-            "workspace must be a folder of this machine, or one that is mounted there",
-            was=f"a URL of {scheme[:20]!r}",
-            where="command line" if option is not None else WORKSPACE_VARIABLE,
-            remedy="Mount the object store and name the folder: docs/how_to/cluster.md",
-        )
+    if is_url and scheme != "file":
+        return open_mirror(text).workspace
     folder = Path(unquote(path) if is_url else text).expanduser()
     if is_url and not folder.is_absolute():
         rule = "file:// must be followed by a whole path"
