@@ -17,7 +17,13 @@ from fixtures.tiny_training import tiny_arguments
 from fixtures.warm_process import WarmProcess
 from tradingbot.app.cli.application import run
 from tradingbot.app.cli.invocation import find_workspace
-from tradingbot.data.mirror import MIRRORS_VARIABLE, Mirror, open_mirror
+from tradingbot.data.mirror import (
+    MIRRORS_VARIABLE,
+    Mirror,
+    open_mirror,
+    publish_folder,
+    use_mirror,
+)
 from tradingbot.data.object_store import open_store
 from tradingbot.domain.errors import ConfigError, StorageError
 from tradingbot.runs import RunDirectory
@@ -82,6 +88,28 @@ def test_a_pointer_is_written_after_everything_it_points_at(
     one.publish("runs/first")
 
     assert [name.split("/")[2] for name in server.written] == ["objects", "objects", "pointers"]
+
+
+def test_a_checkpoint_is_published_with_the_ledger_that_counts_its_run(
+    server: S3Server, tmp_path: Path
+) -> None:
+    one, two = machine(tmp_path, "one"), machine(tmp_path, "two")
+    write(one, {**RUN, "ledger.jsonl": "first\n"})
+    publish_folder(one.workspace / "runs" / "first")  # nothing yet: no mirror is in use
+    assert server.written == []
+    use_mirror(one)
+    server.fail_after = 0
+    publish_folder(one.workspace / "runs" / "first")  # a store that refuses ends no training
+    server.fail_after = None
+    publish_folder(one.workspace / "runs" / "first" / "checkpoints")
+
+    pointers = [name for name in server.written if "/pointers/" in name]
+    assert [name.partition("/pointers/")[2] for name in pointers] == [
+        "ledger.jsonl.json",
+        "runs/first.json",
+    ]
+    two.fetch()
+    assert "names/us" not in content(two)
 
 
 def test_a_publication_that_breaks_off_leaves_what_was_there_and_goes_on_later(
@@ -210,6 +238,7 @@ def test_commands_work_in_a_store_and_go_on_where_another_machine_ended(
     assert SECRET_KEY not in said.out + said.err
 
 
+@pytest.mark.slow
 def test_a_killed_training_ends_on_another_machine_with_the_bits_of_one_that_was_not(
     server: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
