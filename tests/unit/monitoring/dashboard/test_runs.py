@@ -4,20 +4,30 @@ from __future__ import annotations
 
 import json
 import math
+import re
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from fixtures.example_dossier import example_part
 from fixtures.small_runs import NOW
 from fixtures.watched_runs import add_trials, evaluate_learning_run, make_learning_run
 from fixtures.watched_sessions import begin, fill_session, make_session, trade, watch, writing
 from tradingbot.domain.errors import StorageError
 from tradingbot.evaluation.report.numbers import plain
-from tradingbot.monitoring.dashboard.agent_cells import collapse_cells, entropy_cells, profit_cells
+from tradingbot.monitoring.dashboard.agent_cells import (
+    AgentCell,
+    collapse_cells,
+    entropy_cells,
+    profit_cells,
+    write_cells,
+)
 from tradingbot.monitoring.dashboard.moments import UTC_ZONE, choose_zone
 from tradingbot.monitoring.dashboard.pages.training import progress_figures
+from tradingbot.monitoring.dashboard.palette import palette_of
 from tradingbot.monitoring.dashboard.sources.evaluations import progress_by_phase
 from tradingbot.monitoring.dashboard.sources.json_lines import JsonLinesTail, read_last_lines
 from tradingbot.monitoring.dashboard.sources.run_view import RecorderWords
@@ -204,6 +214,28 @@ def test_cells_tell_profit_entropy_and_collapse() -> None:
     assert [each.text for each in gains] == ["+10.0\u202f%", "−20.0\u202f%", "–"]
     assert [each.shade for each in entropies] == [-1.0, 0.9]
     assert [each.text for each in verdicts] == ["not judged", "collapse"]
+
+
+def test_agent_is_collapsed_beyond_95_percent_in_one_bin_where_it_trades() -> None:
+    (told, *_) = example_part("test", "2022-03-01", agents=1).agents
+    shares = {"A": 0.951, "B": 0.949, "C": 1.0}
+    played = {
+        name: replace(told, trades=name != "C", largest_bin_frac=n) for name, n in shares.items()
+    }
+
+    cells = collapse_cells(["A", "B", "C"], played, [])
+
+    assert [each.text for each in cells] == ["collapsed", "healthy", "stays out"]
+    assert "of actions in one bin" in cells[0].title
+
+
+def test_cells_show_hostile_names_numbers_and_titles_as_text() -> None:
+    bad = '"><script>alert(1)</script>'
+
+    wall = write_cells([AgentCell(bad, bad, 1.0, bad)], palette_of("light"), bad)
+
+    assert "<script>" not in wall
+    assert wall.count('"') == 2 * len(re.findall(r'[a-z-]+="', wall))  # no value ends early
 
 
 def test_best_score_and_progress_are_those_of_the_journal(tmp_path: Path) -> None:

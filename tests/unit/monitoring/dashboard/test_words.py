@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +24,7 @@ from fixtures.watched_sessions import (
 )
 from tradingbot.domain.events.session import AlertLevel
 from tradingbot.domain.trading_state import TradingState
+from tradingbot.evaluation.report.blocks import Figure
 from tradingbot.evaluation.report.table import table_of
 from tradingbot.monitoring.alerts.acts import AlertActs
 from tradingbot.monitoring.alerts.engine import EngineState
@@ -34,6 +35,7 @@ from tradingbot.monitoring.dashboard.expectation import Expectation, expect_from
 from tradingbot.monitoring.dashboard.moments import choose_zone, describe_age
 from tradingbot.monitoring.dashboard.outlook import judge_outlook
 from tradingbot.monitoring.dashboard.palette import palette_of
+from tradingbot.monitoring.dashboard.session_tables import key_figures
 from tradingbot.monitoring.dashboard.sources.alarms import list_alarms
 from tradingbot.monitoring.dashboard.sources.freshness import Freshness
 from tradingbot.monitoring.dashboard.sources.session_view import SessionView
@@ -79,6 +81,29 @@ def test_stale_source_and_unreadable_journal_ask_to_act(tmp_path: Path) -> None:
     assert judge_outlook([replace(view, problem="gone")], {}, ZONE).word == "Act now"
 
 
+def test_data_say_since_when_they_are_stale_instead_of_an_age(tmp_path: Path) -> None:
+    view, now = view_of(tmp_path), datetime(2026, 7, 1, 1, tzinfo=UTC)
+    silent = Freshness("stale", datetime(2026, 7, 1, tzinfo=UTC), "a bar closed")
+    told = {
+        state: next(
+            each
+            for each in key_figures(replace(view, freshness=fresh), ZONE, now)
+            if each.name.startswith("Data")
+        )
+        for state, fresh in (
+            ("stale", silent),
+            ("live", replace(silent, state="live", why="")),
+            ("stopped", replace(silent, state="stopped")),
+        )
+    }
+
+    assert told["stale"] == Figure(
+        "Data", "stale since 2026-06-30 20:00:00 EDT", "a bar closed", "bad"
+    )
+    assert (told["live"].name, told["live"].number) == ("Data age", "1 h")
+    assert (told["stopped"].number, told["stopped"].tone) == ("stopped", "bad")
+
+
 def test_halted_session_and_critical_alert_ask_to_act(tmp_path: Path) -> None:
     halted = view_of(tmp_path, state=TradingState.HALTED)
     critical = replace(view_of(tmp_path / "b"), alerts=(alert(1, AlertLevel.CRITICAL, "drift"),))
@@ -117,6 +142,15 @@ def test_kill_is_shown_of_a_journal_elsewhere_whose_limits_are_not_known(tmp_pat
 
     assert view.trading_state == "halted"
     assert judge_outlook([view], {}, ZONE).reasons == ("away: halted, nothing may be sent",)
+
+
+def test_alert_counts_for_a_day_by_the_clock_of_its_session(tmp_path: Path) -> None:
+    view = view_of(tmp_path)
+    assert view.state is not None
+    for hours, word in ((24, "Act now"), (24.1, "Sleep well")):
+        told = alert(0, AlertLevel.CRITICAL, "drift")
+        told = replace(told, at=view.state.at - timedelta(hours=hours))  # type: ignore[type-var, call-arg]
+        assert judge_outlook([replace(view, alerts=(told,))], {}, ZONE).word == word  # type: ignore[arg-type]
 
 
 def test_critical_alert_before_the_first_bar_asks_to_act(tmp_path: Path) -> None:
