@@ -604,6 +604,17 @@ def test_S16_heads_paths_and_ranges(shared: httpx.Client) -> None:
     assert (rebound.status_code, error_of(rebound)["code"]) == (421, "host")
 
 
+def test_S17_what_is_presented_in_vain_is_not_written_down(workspace: ServedWorkspace) -> None:
+    workspace.key("predict")
+    with client_of(workspace.parts()) as client:
+        wrong = client.get("/v1/signals", headers={"x-api-key": "an0ther-pass-word"})
+    files = b"".join(path.read_bytes() for path in workspace.folder.rglob("*") if path.is_file())
+
+    assert wrong.status_code == 401
+    assert b"access refused" in files
+    assert b"an0ther-pass-word" not in files + wrong.content
+
+
 def test_S17_secrets_and_lines_do_not_reach_the_log(
     workspace: ServedWorkspace, caplog: pytest.LogCaptureFixture
 ) -> None:
