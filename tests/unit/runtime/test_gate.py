@@ -572,3 +572,15 @@ def test_B17_units_and_prices_that_no_venue_takes_are_denied(
 
     assert isinstance(denial, OrderDenial)
     assert denial.code in code
+
+
+def test_B22_order_that_was_answered_is_not_sealed_again() -> None:
+    gate, asked = quiet_gate(), wanted()
+    assert isinstance(gate.judge(asked, known()), Approval)
+    with pytest.raises(TradingError, match="must lack its answer"):
+        gate.approve_again(asked.client_order_id)
+    gate.book.move(asked.client_order_id, OrderStatus.SUBMITTED)
+    assert gate.approve_again(asked.client_order_id).intent == asked
+    gate.book.move(asked.client_order_id, OrderStatus.ACCEPTED)
+    with pytest.raises(TradingError, match="must lack its answer"):
+        gate.approve_again(asked.client_order_id)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -18,6 +19,7 @@ from tradingbot.runtime.brokers.paper.rewinding import rewind_books
 from tradingbot.runtime.brokers.paper.split_books import split_books
 from tradingbot.runtime.brokers.paper.store import PaperStore
 from tradingbot.runtime.holdings import Holdings
+from tradingbot.runtime.session.desk import Desk
 from tradingbot.runtime.session.desk_events import list_bookings
 from tradingbot.runtime.session.price_basis import read_sent, rebase_sent, write_sent
 from tradingbot.runtime.stock_split import StockSplit
@@ -55,7 +57,8 @@ def test_B27_fills_that_accounts_have_not_booked_are_in_new_units() -> None:
 def test_B27_units_that_are_not_the_sessions_are_split_too() -> None:
     held = Holdings(Decimal(0))
     held.adopt({"SPY": Decimal(3)})
-    held.split_external(FOUR)
+    nothing: Any = None
+    Desk("first", nothing, nothing, quiet_gate(), held).split(FOUR)
     assert held.find_drift({"SPY": Decimal(12)}) == {}
 
 
