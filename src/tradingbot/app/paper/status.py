@@ -16,7 +16,13 @@ from tradingbot.runtime.session.folder import SessionFolder
 
 
 def status_of(folder: SessionFolder) -> dict[str, Any]:
-    """Return state, money, positions, orders, denials, breakers and alerts of a session."""
+    """Return state, money, positions, orders, denials, breakers and alerts of a session.
+
+    Of one that has only just begun, and has no journal yet, what it is at.
+    """
+    at_work = {"session": folder.name, "is_running": folder.is_running, **read_phase(folder)}
+    if at_work["is_running"] and not folder.has_journal:
+        return at_work
     limits = folder.settings().session_limits
     with JournalReader.at(folder.journal_address) as journal:
         state, orders = journal.state(folder.name), journal.orders(folder.name)
@@ -25,9 +31,7 @@ def status_of(folder: SessionFolder) -> dict[str, Any]:
         alerts = journal.events(folder.name, AlertRaised)
         shadows = journal.events(folder.name, DecisionMade)
     return {
-        "session": folder.name,
-        "is_running": folder.is_running,
-        **read_phase(folder),
+        **at_work,
         "at": None if state is None else state.at.isoformat(),
         "trading_state": permitted_state(breakers, limits).value,
         "equity_ccy": None if state is None else f"{state.equity_ccy:.2f}",
