@@ -153,6 +153,21 @@ def is_temporary(path: Path) -> bool:
     return path.name.startswith(_TEMPORARY)
 
 
+def is_locked(path: Path) -> bool:
+    """Tell whether the lock of a file is held now."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
 def sweep_temporaries(folder: Path) -> int:
     """Remove what killed writers left directly in `folder`; return how many were removed."""
     if not folder.is_dir():

@@ -21,11 +21,12 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from pathlib import Path
-from typing import NamedTuple
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
 
 from tradingbot.data.atomic import (
     file_sha256,
+    is_locked,
     is_temporary,
     open_to_write,
     storage_errors,
@@ -38,7 +39,7 @@ MIRRORS_VARIABLE = "TRADINGBOT_MIRRORS"
 """Names the folder of mirrors; the same on every machine of a cluster."""
 KEPT_HERE = ("cluster", "served")
 """Folders of a workspace that are never published: the token of a cluster, keys of servers."""
-_STATE, _LOCK, _WORKSPACE = "mirror.json", "mirror.lock", "workspace"
+_STATE, _LOCK, _WORKSPACE, _COPY = "mirror.json", "mirror.lock", "workspace", "sending"
 _FORMAT = 1
 _IN_USE: ContextVar[Mirror | None] = ContextVar("mirror", default=None)
 
@@ -65,6 +66,7 @@ class Mirror:
         self.workspace = folder / _WORKSPACE
         self._pointers: dict[str, str] = {}
         self._files: dict[str, dict[str, _AgreedFile]] = {}
+        self._coming: dict[str, dict[str, str]] = {}
 
     def fetch(self) -> int:
         """Bring what the store has and the mirror has not; return how many units changed.
@@ -91,7 +93,8 @@ class Mirror:
         """Send what changed here; return how many units did.
 
         Args:
-            only: A unit, e.g. `runs/first`, with the ledger that counts it; all by default.
+            only: A unit, e.g. `runs/first`, with the ledger that counts it; all by default, but
+                those that another process works with now, and publishes itself.
 
         Raises:
             StorageError: If a unit changed on both sides, or the store refuses.
@@ -100,6 +103,8 @@ class Mirror:
             # Files of the workspace itself first: runs name entries of the ledger.
             units = sorted({*self._units(), *self._pointers}, key=lambda each: ("/" in each, each))
             wanted = [each for each in units if only in (None, each) or "/" not in each]
+            if only is None:
+                wanted = [each for each in wanted if not is_locked(self.workspace / each / "lock")]
             changed = [each for each in wanted if self._differs(each)]
             for unit in changed:
                 text = self._store.read(_pointer(unit))
@@ -115,9 +120,7 @@ class Mirror:
             name = path.relative_to(self.workspace).as_posix()
             seen = _look(path)
             old = before.get(name)
-            digest = old.sha256 if old and old[1:] == seen else file_sha256(path)
-            if not (old and old.sha256 == digest) and not self._store.has(f"objects/{digest}"):
-                self._store.send(f"objects/{digest}", path)
+            digest = old.sha256 if old and old[1:] == seen else self._send_content(path)
             known[name] = _AgreedFile(digest, *seen)
         if known:
             files = {name: [each.sha256, each.size] for name, each in known.items()}
@@ -130,10 +133,26 @@ class Mirror:
             self._files.pop(unit, None)
         self._remember()
 
+    def _send_content(self, path: Path) -> str:
+        """Send what a file holds, and return its hash: of a copy, for it may grow meanwhile."""
+        copy = self._place / _COPY
+        with storage_errors(copy):
+            shutil.copyfile(path, copy)
+        try:
+            digest = file_sha256(copy)
+            if not self._store.has(f"objects/{digest}"):
+                self._store.send(f"objects/{digest}", copy)
+        finally:
+            copy.unlink()
+        return digest
+
     def _take(self, unit: str, text: bytes | None, wanted: dict[str, str]) -> None:
+        self._coming[unit] = wanted
+        self._remember()
         for path in self._paths(unit):
             if path.relative_to(self.workspace).as_posix() not in wanted:
                 path.unlink()
+                _remove_empty(path.parent, self.workspace)
         known, before = {}, self._files.get(unit, {})
         for name, digest in wanted.items():
             path, old = self.workspace / name, before.get(name)
@@ -151,6 +170,7 @@ class Mirror:
             shutil.rmtree(self.workspace / unit, ignore_errors=True)
         else:
             self._pointers[unit], self._files[unit] = _hash(text), known
+        self._coming.pop(unit)
         self._remember()
 
     def _differs(self, unit: str) -> bool:
@@ -163,13 +183,17 @@ class Mirror:
     def _was_changed(self, unit: str, wanted: dict[str, str]) -> bool:
         """Tell whether a unit has changes of its own: what a killed fetch has brought is none."""
         before, here = self._files.get(unit, {}), set()
+        coming = self._coming.get(unit)
         for path in self._paths(unit):
             name = path.relative_to(self.workspace).as_posix()
             here.add(name)
             known = before.get(name)
-            if not (known and known[1:] == _look(path)) and file_sha256(path) != wanted.get(name):
+            if known and known[1:] == _look(path):
+                continue
+            if file_sha256(path) not in (wanted.get(name), (coming or {}).get(name)):
                 return True
-        return any(name in wanted for name in before.keys() - here)
+        missing = before.keys() - here
+        return any(name in wanted and (coming is None or name in coming) for name in missing)
 
     def _units(self) -> set[str]:
         found = set()
@@ -200,23 +224,38 @@ class Mirror:
     def _held(self) -> Iterator[None]:
         """Hold the mirror's lock, and know what was agreed last."""
         with storage_errors(self._place):
-            self.workspace.mkdir(parents=True, exist_ok=True)
+            self._place.mkdir(parents=True, exist_ok=True)
             lock = open_to_write(self._place / _LOCK)
             fcntl.flock(lock, fcntl.LOCK_EX)
         try:
-            path = self._place / _STATE
-            state = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+            state = self._recall()
             self._pointers = dict(state.get("pointers", {}))
+            self._coming = dict(state.get("coming", {}))
             self._files = {
                 unit: {name: _AgreedFile(*known) for name, known in files.items()}
                 for unit, files in state.get("files", {}).items()
             }
+            with storage_errors(self._place):
+                self.workspace.mkdir(exist_ok=True)
             yield
         finally:
             os.close(lock)
 
+    def _recall(self) -> dict[str, Any]:
+        """Return what was agreed: nothing where the folder is gone, or the memory damaged.
+
+        A folder that was cleared away is no wish to remove everything from the store.
+        """
+        if not self.workspace.is_dir():
+            return {}
+        try:
+            state = json.loads((self._place / _STATE).read_text(encoding="utf-8"))
+        except (FileNotFoundError, ValueError):
+            return {}
+        return state if isinstance(state, dict) else {}
+
     def _remember(self) -> None:
-        state = {"pointers": self._pointers, "files": self._files}
+        state = {"pointers": self._pointers, "files": self._files, "coming": self._coming}
         write_text(self._place / _STATE, json.dumps(state) + "\n")
 
 
@@ -257,7 +296,9 @@ def _read_pointer(text: bytes, shown: str, unit: str) -> dict[str, str]:
         rule = "a pointer of a workspace must be readable"
         raise StorageError(rule, was="damaged", where=f"{shown}/{_pointer(unit)}") from e
     for name in files:
-        if (name != unit and not name.startswith(f"{unit}/")) or ".." in Path(name).parts:
+        parts = PurePosixPath(name).parts
+        is_own = bool(parts) and "/".join(parts) == name and "/".join(parts[:2]) == unit
+        if not is_own or ".." in parts or parts[0] in KEPT_HERE:
             rule = "a pointer must name files of its unit"
             raise StorageError(rule, was=repr(name[:80]), where=f"{shown}/{_pointer(unit)}")
     return files
@@ -266,6 +307,13 @@ def _read_pointer(text: bytes, shown: str, unit: str) -> dict[str, str]:
 def _is_of_the_moment(path: Path) -> bool:
     """Whether a file means something to processes of this machine only: locks, half-written."""
     return is_temporary(path) or path.name == "lock" or path.suffix == ".lock"
+
+
+def _remove_empty(folder: Path, workspace: Path) -> None:
+    """Remove a folder and those above it, as far as nothing is in them."""
+    while folder != workspace and not any(folder.iterdir()):
+        folder.rmdir()
+        folder = folder.parent
 
 
 def _pointer(unit: str) -> str:

@@ -192,9 +192,14 @@ def require_store_url(url: str) -> None:
     """
     scheme, _, rest = url.partition("://")
     require_known(scheme, STORE_SCHEMES, "an object store must be of a known kind")
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        rule, remedy = "the URL of an object store must be one", "Write e.g. s3://BUCKET/FOLDER"
+        raise ConfigError(rule, was=f"a damaged one of {scheme!r}", remedy=remedy) from None
+    options = dict(parse_qsl(parts.query))
     secret = parts.password is not None or (parts.username is not None and scheme != "abfs")
-    if secret or set(dict(parse_qsl(parts.query))) - set(_OPTIONS):
+    if secret or set(options) - set(_OPTIONS) or any("@" in each for each in options.values()):
         raise ConfigError(
             f"the URL of an object store must hold no credentials and no options but "
             f"{' and '.join(_OPTIONS)}",

@@ -23,7 +23,7 @@ from tradingbot.data.sources.synthetic import SyntheticSource
 from tradingbot.data.store import BarStore, Dataset
 from tradingbot.data.universes import load_universe
 from tradingbot.domain.day_range import read_day
-from tradingbot.domain.errors import DataError
+from tradingbot.domain.errors import ConfigError, DataError
 from tradingbot.domain.timeframe import BarGrid, Timeframe
 from tradingbot.domain.universe import Member, Universe
 from tradingbot.envs.build_world import world_from_inputs
@@ -41,8 +41,15 @@ def _temporary() -> tempfile.TemporaryDirectory[str]:
 
 
 def open_workspace(folder: str | Path | None) -> Path:
-    """Return the folder to work in; without one, a folder that is gone when the process ends."""
+    """Return the folder to work in; without one, a folder that is gone when the process ends.
+
+    Raises:
+        ConfigError: If it is a URL: object stores are worked with by commands alone.
+    """
     load_installed()
+    if ":/" in str(folder):  # it may hold a password, which is not repeated
+        remedy = "Give the folder of a mirror, or use `tradingbot --workspace URL`"
+        raise ConfigError("workspace must be a folder", was="a URL", remedy=remedy)
     return Path(_temporary().name) if folder is None else Path(folder).expanduser()
 
 

@@ -20,6 +20,7 @@ from pydantic import BaseModel, ValidationError
 from tradingbot import __version__
 from tradingbot.data.atomic import (
     atomic_directory,
+    is_locked,
     require_no_links,
     storage_errors,
     sweep_temporaries,
@@ -27,7 +28,7 @@ from tradingbot.data.atomic import (
 )
 from tradingbot.domain.errors import StorageError
 from tradingbot.runs.journal import read_journal
-from tradingbot.runs.lock import hold_lock, is_locked
+from tradingbot.runs.lock import hold_lock
 from tradingbot.runs.names import automatic_name, free_name, require_name, require_new_name
 from tradingbot.runs.record import (
     Resumption,

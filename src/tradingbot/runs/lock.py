@@ -34,21 +34,6 @@ def hold_lock(path: Path, subject: str) -> Iterator[None]:
         os.close(descriptor)
 
 
-def is_locked(path: Path) -> bool:
-    """Tell whether the lock of a file is held now."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False
-
-
 def _acquire(descriptor: int, path: Path, subject: str) -> None:
     # A process that only asks whether it is free holds it for an instant.
     for _ in range(_ATTEMPTS):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import signal
 import time
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from fixtures.tiny_training import tiny_arguments
 from fixtures.warm_process import WarmProcess
 from tradingbot.app.cli.application import run
 from tradingbot.app.cli.invocation import find_workspace
+from tradingbot.data import mirror as mirrors
 from tradingbot.data.mirror import (
     MIRRORS_VARIABLE,
     Mirror,
@@ -26,7 +28,9 @@ from tradingbot.data.mirror import (
 )
 from tradingbot.data.object_store import open_store
 from tradingbot.domain.errors import ConfigError, StorageError
+from tradingbot.facade.bars import open_workspace
 from tradingbot.runs import RunDirectory
+from tradingbot.runs.lock import hold_lock
 from tradingbot_benchmarks.cluster.trainings import run_bits
 
 URL = "s3://bars/team/one"
@@ -221,6 +225,131 @@ def test_content_that_is_not_what_its_name_says_is_refused(
     assert not (tmp_path / "three" / "x").exists()
 
 
+def put(server: S3Server, unit: str, path: str) -> None:
+    """Let somebody who may write to the bucket point at a file of their own."""
+    digest = hashlib.sha256(b"theirs").hexdigest()
+    text = json.dumps({"format": 1, "files": {path: [digest, 6]}}).encode()
+    server.objects["bars"] |= {
+        f"team/one/objects/{digest}": b"theirs",
+        f"team/one/pointers/{unit}.json": text,
+    }
+
+
+def test_no_pointer_leads_out_of_the_workspace_or_to_keys_of_this_machine(
+    server: S3Server, tmp_path: Path
+) -> None:
+    victim = tmp_path / "victim"
+    for unit, path in {
+        "": str(victim),
+        "runs/first": "runs/first//../x",
+        "served/keys.json": "served/keys.json",
+        "cluster/token": "cluster/token",
+        "runs/second": "runs/second/./x",
+    }.items():
+        server.objects["bars"].clear()
+        put(server, unit, path)
+        with pytest.raises(StorageError, match="a pointer must name files of its unit"):
+            machine(tmp_path, "two").fetch()
+    assert not victim.exists()
+    assert content(machine(tmp_path, "two")) == {}
+
+
+def test_a_file_that_grows_while_it_is_sent_is_stored_under_the_hash_of_what_was_sent(
+    server: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = machine(tmp_path, "one"), machine(tmp_path, "two")
+    write(one, {"runs/first/events.jsonl": "1\n"})
+    hashed = mirrors.file_sha256
+
+    def growing(path: Path) -> str:
+        found = hashed(path)
+        with (one.workspace / "runs/first/events.jsonl").open("a", encoding="utf-8") as file:
+            file.write("2\n")
+        return found
+
+    with monkeypatch.context() as patched:
+        patched.setattr(mirrors, "file_sha256", growing)
+        one.publish()
+    two.fetch()
+    assert content(two) == {"runs/first/events.jsonl": "1\n"}
+    assert one.publish() == 1  # what was added meanwhile is not forgotten
+    two.fetch()
+    assert content(two) == content(one) == {"runs/first/events.jsonl": "1\n2\n"}
+    assert sorted(path.name for path in (tmp_path / "one").iterdir()) == [
+        "mirror.json",
+        "mirror.lock",
+        "workspace",
+    ]
+
+
+def test_what_another_process_works_with_is_left_to_it(server: S3Server, tmp_path: Path) -> None:
+    one = machine(tmp_path, "one")
+    write(one, {**RUN, "sessions/live/journal.db": "half"})
+    with hold_lock(one.workspace / "sessions" / "live" / "lock", "session live"):
+        assert one.publish() == 2
+        assert one.publish("sessions/live") == 1  # its own process publishes it
+        write(one, {"sessions/live/journal.db": "torn"})
+        assert one.publish() == 0
+    assert one.publish() == 1
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+def test_a_mirror_that_was_cleared_away_takes_nothing_from_the_store(
+    server: S3Server, tmp_path: Path, damaged: bool
+) -> None:
+    one = machine(tmp_path, "one")
+    write(one, RUN)
+    one.publish()
+    if damaged:
+        (tmp_path / "one" / "mirror.json").write_text("{", encoding="utf-8")
+    else:
+        shutil.rmtree(one.workspace)
+
+    again = machine(tmp_path, "one")
+    again.fetch()
+    assert again.publish() == 0
+    assert content(again) == RUN
+
+
+def test_a_fetch_that_was_cut_short_goes_on_with_what_came_since(
+    server: S3Server, tmp_path: Path
+) -> None:
+    one, two = machine(tmp_path, "one"), machine(tmp_path, "two")
+    write(one, {**RUN, "runs/first/back": "1"})
+    one.publish()
+    two.fetch()
+    (one.workspace / "runs/first/back").unlink()
+    write(one, {"runs/first/run.json": "{1}", "runs/first/z": "newer"})
+    one.publish()
+    objects, last = server.objects["bars"], hashlib.sha256(b"newer").hexdigest()
+    gone = objects.pop(f"team/one/objects/{last}")
+    with pytest.raises(StorageError, match="must be there"):
+        two.fetch()
+    assert content(two)["runs/first/run.json"] == "{1}"
+    objects[f"team/one/objects/{last}"] = gone
+    write(one, {"runs/first/run.json": "{2}", "runs/first/back": "2", "runs/a/run.json": "{}"})
+    one.publish()
+
+    assert machine(tmp_path, "two").fetch() == 2
+    assert content(two) == content(one)
+
+
+def test_a_folder_gives_way_to_a_file_and_leaves_none_behind(
+    server: S3Server, tmp_path: Path
+) -> None:
+    one, two = machine(tmp_path, "one"), machine(tmp_path, "two")
+    write(one, {"runs/first/a/b": "1", "runs/first/c/d": "1"})
+    one.publish()
+    two.fetch()
+    shutil.rmtree(one.workspace / "runs/first")
+    write(one, {"runs/first/a": "2"})
+    one.publish()
+    two.fetch()
+
+    assert content(two) == {"runs/first/a": "2"}
+    assert not (two.workspace / "runs/first/c").exists()
+
+
 def test_commands_work_in_a_store_and_go_on_where_another_machine_ended(
     server: S3Server,
     tmp_path: Path,
@@ -300,6 +429,8 @@ def test_urls_with_secrets_or_of_no_store_are_refused_and_not_shown() -> None:
     for url, words in {
         "s3://key:s3cret@bucket/x": "must hold no credentials",
         "s3://bucket/x?secret_key=s3cret": "must hold no credentials",
+        "s3://bucket/x?endpoint=http://me:s3cret@host": "must hold no credentials",
+        "s3://[s3cret": "must be one",
         "memory://s3cret": "of a known kind",
         "s3:///x": "must name a bucket",
         "abfs://account.dfs.core.windows.net/x": "must name a bucket",
@@ -307,6 +438,8 @@ def test_urls_with_secrets_or_of_no_store_are_refused_and_not_shown() -> None:
         with pytest.raises(ConfigError, match=words) as refused:
             find_workspace(url)
         assert "s3cret" not in str(refused.value)
+    with pytest.raises(ConfigError, match="workspace must be a folder, was a URL"):
+        open_workspace("s3://key:s3cret@bucket/x")
 
 
 def test_the_same_url_has_the_same_folder_on_every_machine(

@@ -215,7 +215,7 @@ def _walk(
 def _show_status(invocation: Invocation, name: str, *, as_json: bool) -> None:
     from tradingbot.campaign.request import CAMPAIGNS_FOLDER
     from tradingbot.campaign.status import LOCK_FILE, as_it_stands, read_status
-    from tradingbot.runs.lock import is_locked
+    from tradingbot.data.atomic import is_locked
 
     folder = invocation.workspace / CAMPAIGNS_FOLDER / name
     alive = is_locked(folder / LOCK_FILE)

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from tradingbot.data.atomic import atomic_file, is_temporary, storage_errors
+from tradingbot.data.atomic import atomic_file, is_locked, is_temporary, storage_errors
 from tradingbot.domain.errors import ConfigError, StorageError, suggest
 from tradingbot.domain.plain_values import as_plain_values, read_record
-from tradingbot.runs.lock import hold_lock, is_locked
+from tradingbot.runs.lock import hold_lock
 from tradingbot.runtime.session.model import ModelReference
 
 if TYPE_CHECKING:

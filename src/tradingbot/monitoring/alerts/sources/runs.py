@@ -8,12 +8,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from tradingbot.data.atomic import is_locked
 from tradingbot.domain.errors import UserError
 from tradingbot.monitoring.alerts.metric import MetricSample
 from tradingbot.monitoring.alerts.sources.source import SourceReading, describe_problem
 from tradingbot.runs.directory import LOCK_FILE, RunDirectory
 from tradingbot.runs.finding import list_runs
-from tradingbot.runs.lock import is_locked
 
 ENTROPY = "policy/normalised_entropy"
 """Figure of an update: (N,) from 0 (decided) to 1 (uniform); learners without it have none."""

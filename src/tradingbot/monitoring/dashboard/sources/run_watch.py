@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from tradingbot.data.atomic import is_locked
 from tradingbot.domain.errors import StorageError, UserError
 from tradingbot.monitoring.dashboard.sources.freshness import judge_file
 from tradingbot.monitoring.dashboard.sources.json_lines import JsonLinesTail, read_last_lines
@@ -25,7 +26,6 @@ from tradingbot.monitoring.dashboard.sources.run_view import (
 )
 from tradingbot.runs.directory import LOCK_FILE, RECORD_FILE, STATUS_FILE, RunDirectory
 from tradingbot.runs.finding import list_runs
-from tradingbot.runs.lock import is_locked
 
 DOSSIER = Path("evaluation") / "dossier.json"
 _DUE_S = 300.0
