@@ -27,6 +27,8 @@ class Holdings:
     """Every fill that counts."""
     external: dict[str, Decimal] = field(default_factory=dict)
     """Symbol → signed units at the venue that a person said are not the session's: never traded."""
+    undone: dict[str, tuple[StockSplit, ...]] = field(default_factory=dict)
+    """Id of a fill that was taken back → splits that came between it and that."""
     _entries: dict[str, list[Fill | StockSplit]] = field(default_factory=dict)
 
     def book(self, fill: Fill) -> bool:
@@ -49,7 +51,11 @@ class Holdings:
         fill = self.fill_ids.pop(fill_id, None)
         if fill is None:
             return False
-        self._entries[fill.symbol].remove(fill)
+        entries = self._entries[fill.symbol]
+        place = entries.index(fill)
+        later = (each for each in entries[place:] if isinstance(each, StockSplit))
+        self.undone[fill_id] = tuple(later)
+        del entries[place]
         self.cash_ccy = add(self.cash_ccy, -_cash_of(fill))
         position = Position(fill.symbol)
         for entry in self._entries[fill.symbol]:

@@ -46,7 +46,7 @@ def test_B27_fills_that_accounts_have_not_booked_are_in_new_units() -> None:
     late = fill(order, "3", fill_id="late", price=Decimal(25), filled_at=DAY)
     split = StockSplitApplied("SPY", 4, 1, DAY, Decimal("0.5"), Decimal("12.34"))
     changes = (OrderFilled(early, Decimal(0)), split, OrderFilled(late, Decimal(0)))
-    first, paid, last = list_bookings(changes, {order.client_order_id})
+    first, paid, last = list_bookings(changes, {order.client_order_id}, {})
 
     assert (first.quantity_units, first.price) == (40, 25)
     assert -paid.signed_units * paid.price - paid.fee_ccy == Decimal("12.34")

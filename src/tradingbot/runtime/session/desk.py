@@ -128,7 +128,7 @@ class Desk:
         """
         for change in changes:
             self._replay(change)
-        return list_bookings(changes, self.gate.book.orders)
+        return list_bookings(changes, self.gate.book.orders, self.holdings.undone)
 
     def _replay(self, change: PositionChange) -> None:
         """Take a journaled change into the holdings, and into the book unless it was undone."""
@@ -188,7 +188,9 @@ class Desk:
             *(alert_of_order(alert, identity, at) for identity, alert in fresh),
             *(alert_of_drift(symbol, units, at) for symbol, units in drifted),
         )
-        booked = (*new, *(reverse_fill(each) for each in taken_back))
+        undone = self.holdings.undone
+        reversed_fills = (reverse_fill(each, undone.get(each.fill_id, ())) for each in taken_back)
+        booked = (*new, *reversed_fills)
         return tuple(fill for fill in booked if fill.client_order_id in book.orders)
 
     def book(self, fills: Sequence[Fill]) -> list[Fill]:

@@ -31,9 +31,11 @@ OVERFILLED = BookAlert.OVERFILL.value.upper()
 """Code of the alert of an order that filled more than it asked for."""
 
 
-def reverse_fill(fill: Fill) -> Fill:
-    """Return what undoes a fill in an account."""
+def reverse_fill(fill: Fill, splits: Sequence[StockSplit] = ()) -> Fill:
+    """Return what undoes a fill in an account that counts in units after the splits since then."""
     side = Side.SELL if fill.side is Side.BUY else Side.BUY
+    for split in splits:
+        fill = split_fill(fill, split)
     return replace(fill, fill_id=f"{fill.fill_id}.busted", side=side, fee_ccy=-fill.fee_ccy)
 
 
@@ -64,12 +66,17 @@ def split_fill(fill: Fill, split: StockSplit) -> Fill:
     return replace(fill, quantity_units=units, price=split.price(fill.price))
 
 
-def list_bookings(changes: Sequence[PositionChange], ours: Container[str]) -> tuple[Fill, ...]:
+def list_bookings(
+    changes: Sequence[PositionChange],
+    ours: Container[str],
+    undone: Mapping[str, Sequence[StockSplit]],
+) -> tuple[Fill, ...]:
     """Return what accounts book of changes, in units after the last split of them.
 
     Args:
         changes: In their order.
         ours: Ids of the session's orders; fills of others are not booked.
+        undone: Id of a busted fill → splits that came between it and its bust.
     """
     waiting: list[Fill] = []
     for change in changes:
@@ -78,6 +85,8 @@ def list_bookings(changes: Sequence[PositionChange], ours: Container[str]) -> tu
             waiting = [split_fill(each, split_of(change)) for each in waiting]
         else:
             is_ours = change.fill.client_order_id in ours
+        if isinstance(change, FillBusted):
+            booking = reverse_fill(change.fill, undone.get(change.fill.fill_id, ()))
         if booking is not None and is_ours:
             waiting.append(booking)
     return tuple(waiting)

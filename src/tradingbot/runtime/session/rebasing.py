@@ -58,12 +58,14 @@ def _apply(session: TradingSession, due: Sequence[AnnouncedSplit]) -> None:
         paid = _find_paid(session, chain, positions, fresh) if is_last else Decimal(0)
         cash = Decimal(0)
         if paid:
-            cash = _cash_for(session, chain, paid) if each.cash_ccy is None else each.cash_ccy
+            told_cash = [other.cash_ccy for other in chain if other.cash_ccy is not None]
+            cash = add(*told_cash) if told_cash else _cash_for(session, chain, paid)
         at = session.hours.begin_of(each.ex_date)
         told = (each.symbol, each.numerator, each.denominator)
         events.append(StockSplitApplied(*told, at, paid, cash))
-    alerts = [_alert(session, each) for each in events]
+    alerts = []
     for event in events:
+        alerts.append(_alert(session, event))
         _rebase(session, event)
     if not session.keep(*events, *alerts):
         raise JournalUnavailableError(

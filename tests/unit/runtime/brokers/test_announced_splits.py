@@ -1,4 +1,4 @@
-"""The file that announces splits: what it may say, and how a mistake is told."""
+"""Announcements of splits: what a file may say, how a mistake is told, what Alpaca paid."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from tradingbot.domain.errors import ConfigError
+from tradingbot.runtime.brokers.alpaca.announced_splits import _read
+from tradingbot.runtime.brokers.alpaca.reading import SymbolNames
 from tradingbot.runtime.brokers.paper.split_file import read_splits
 from tradingbot.runtime.stock_split import AnnouncedSplit
 
@@ -49,3 +51,17 @@ def test_file_without_its_columns_or_that_is_not_there_is_refused(tmp_path: Path
     path.write_text("symbol,day\nSPY,2026-06-10\n", encoding="utf-8")
     with pytest.raises(ConfigError, match="symbol, ex_date, new, old"):
         read_splits(path)
+
+
+def test_payment_for_fractions_belongs_to_the_last_split_before_it() -> None:
+    rows = [
+        {"symbol": "SPY", "ex_date": "2026-06-10", "new_rate": 1, "old_rate": 10},
+        {"symbol": "SPY", "ex_date": "2026-06-12", "new_rate": 1, "old_rate": 3},
+        {"symbol": "QQQ", "ex_date": "2026-06-11", "new_rate": 1.5, "old_rate": 1},
+    ]
+    days = {"2026-06-09": "1", "2026-06-10": "2", "2026-06-11": "4", "2026-06-12": "8"}
+    paid = [{"symbol": "SPY", "date": day, "net_amount": cash} for day, cash in days.items()]
+    first, second, other = _read(rows, SymbolNames(("SPY", "QQQ")), paid)
+
+    assert (first.cash_ccy, second.cash_ccy, other.cash_ccy) == (6, 8, None)
+    assert (other.numerator, other.denominator) == (3, 2)

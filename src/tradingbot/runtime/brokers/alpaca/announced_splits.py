@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import date, timedelta
@@ -109,15 +109,18 @@ def _unavailable(was: str, settings: AlpacaBrokerSettings) -> BrokerUnavailableE
 
 
 def _read(
-    rows: Iterable[dict[str, Any]], names: SymbolNames, paid: Iterable[dict[str, Any]]
+    rows: Sequence[dict[str, Any]], names: SymbolNames, paid: Sequence[dict[str, Any]]
 ) -> Iterable[AnnouncedSplit]:
-    for row in rows:
+    days = [(row["symbol"], date.fromisoformat(str(row["ex_date"]))) for row in rows]
+    for row, (name, day) in zip(rows, days, strict=True):
         ratio = Fraction(str(row["new_rate"])) / Fraction(str(row["old_rate"]))
-        symbol, day = names.ours(row["symbol"]), date.fromisoformat(str(row["ex_date"]))
+        symbol = names.ours(name)
+        following = min((at for other, at in days if other == name and at > day), default=date.max)
         cash: list[Decimal] = [
             number(each["net_amount"])
             for each in paid
-            if names.ours(each["symbol"]) == symbol and date.fromisoformat(each["date"]) >= day
+            if names.ours(each["symbol"]) == symbol
+            and day <= date.fromisoformat(each["date"]) < following
         ]
         told = sum(cash, Decimal(0)) if cash else None
         yield AnnouncedSplit(symbol, ratio.numerator, ratio.denominator, day, told)

@@ -37,7 +37,7 @@ from tradingbot.runtime.brokers.paper.execution import (
 from tradingbot.runtime.brokers.paper.options import PaperOptions
 from tradingbot.runtime.brokers.paper.rewinding import rewind_books
 from tradingbot.runtime.brokers.paper.rows import WorkingOrder
-from tradingbot.runtime.brokers.paper.split_books import split_books
+from tradingbot.runtime.brokers.paper.split_books import list_splits, split_books
 from tradingbot.runtime.brokers.paper.store import PaperStore
 from tradingbot.runtime.brokers.protocol import (
     BrokerAccount,
@@ -122,13 +122,20 @@ class PaperBroker:
             return rewind_books(self._store, orders, fills, splits, since)
 
     def split(self, split: StockSplit, at: datetime) -> Decimal:
-        """Change units without a trade, once; return what was paid for fractions."""
+        """Change units without a trade, once; return what was paid for fractions.
+
+        Raises:
+            ConfigError: If the symbol was traded since then: in new units already.
+        """
         step = Decimal(1).scaleb(-(self.rules.account.quantity_decimals or 0))
+        is_new = (split.symbol, at) not in list_splits(self._store)
+        mark = self._marks.get(split.symbol)
         with self._store.transaction():
-            mark = self._marks.get(split.symbol, Decimal(0))
-            cash, ended = split_books(self._store, split, at, mark, step)
+            cash, ended = split_books(self._store, split, at, mark or Decimal(0), step)
             for each in ended:
                 self._tell(UpdateKind.CANCELLED, each, self._require_time())
+        if is_new and mark is not None:
+            self._marks[split.symbol] = split.price(mark)
         return cash
 
     def list_asset(self, asset: BrokerAsset) -> None:

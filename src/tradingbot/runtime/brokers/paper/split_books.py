@@ -6,6 +6,7 @@ import json
 from datetime import datetime
 from decimal import ROUND_DOWN, ROUND_UP, Decimal
 
+from tradingbot.domain.errors import ConfigError
 from tradingbot.domain.exact_number import plain_text
 from tradingbot.domain.order import OrderStatus
 from tradingbot.domain.order_intent import Side
@@ -35,12 +36,21 @@ def split_books(
 
     Returns:
         What was paid for fractions, and ids of orders of which nothing is left.
+
+    Raises:
+        ConfigError: If the symbol was traded since then: in new units already.
     """
     known = store.query(
         "SELECT cash FROM splits WHERE symbol = ? AND at = ?", (split.symbol, text_of(at))
     )
     if known:
         return Decimal(known[0][0]), []
+    if any(each.symbol == split.symbol for each in store.fills(at)):
+        raise ConfigError(
+            "a split must be announced before its symbol is traded in new prices",
+            was=f"{split.symbol} {split.numerator}:{split.denominator}, traded since {at:%Y-%m-%d}",
+            remedy="Take it out of the file of --splits: units bought since then are new ones",
+        )
     held = store.positions().get(split.symbol, Decimal(0))
     whole = split.units(held)
     kept = whole.quantize(step, ROUND_DOWN)
