@@ -72,14 +72,19 @@ RUN = {"runs/first/run.json": "{}", "runs/first/checkpoints/1/agent": "weights",
 
 def test_what_one_machine_publishes_another_fetches(server: S3Server, tmp_path: Path) -> None:
     one, two = machine(tmp_path, "one"), machine(tmp_path, "two")
-    write(
-        one,
-        {**RUN, "runs/first/lock": "12", "cluster/token": "secret", "served/keys.json": "secret"},
-    )
+    kept_here = {
+        "runs/first/lock": "12",
+        "ledger.jsonl.lock": "12",
+        "runs/first/.tmp-0123-agent": "half",
+        "cluster/token": "secret",
+        "served/keys.json": "secret",
+    }
+    write(one, {**RUN, **kept_here})
+    (one.workspace / "runs/first/link").symlink_to(one.workspace / "cluster/token")
 
     assert one.publish() == 2
     assert two.fetch() == 2
-    assert content(two) == RUN  # no lock, no token, no key
+    assert content(two) == RUN  # no lock, nothing half-written, no token, no key
     assert not any(b"secret" in each for each in server.objects["bars"].values())
     assert (one.publish(), one.fetch(), two.publish(), two.fetch()) == (0, 0, 0, 0)
 
@@ -365,6 +370,17 @@ def test_commands_work_in_a_store_and_go_on_where_another_machine_ended(
     said = capsys.readouterr()
     assert "one" in json.dumps(json.loads(said.out))
     assert SECRET_KEY not in said.out + said.err
+
+
+def test_what_a_command_made_before_it_failed_is_published(
+    server: S3Server, tmp_path: Path
+) -> None:
+    write(open_mirror(URL), RUN)
+    assert run(["--workspace", URL, "runs", "show", "nowhere"]) == 2
+
+    two = machine(tmp_path, "two")
+    two.fetch()
+    assert content(two) == RUN
 
 
 @pytest.mark.slow

@@ -73,6 +73,12 @@ def test_edge_that_all_share_is_kept_by_all(mean_bp: float) -> None:
     assert sum(kept) / len(kept) > 0.995
 
 
+def test_few_blocks_must_be_surer_by_students_distribution_with_one_degree_less() -> None:
+    config = ShrinkageConfig(confidence=1.959963984540054, block_bars=BARS // 8)
+    found = shrink(forms(drawn(1.0)), config)
+    assert found.errors_needed == pytest.approx(2.364624, abs=1e-6)  # 97.5 %, 7 degrees
+
+
 def lasting(mean_bp: float, seed: int, *, size_bp: float = 5.0, phi: float = 0.98) -> Tensor:
     """Draw returns (S, N) of agents whose luck lasts: an AR(1) of its own for each."""
     steps = torch.randn(BARS, AGENTS, generator=torch.Generator().manual_seed(1_000 + seed))

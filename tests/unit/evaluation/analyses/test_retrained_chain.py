@@ -10,20 +10,27 @@ import pytest
 import torch
 
 from fixtures.tiny_portfolio import JOINT, begin_agents, begin_master, master_config
+from tradingbot.data.factor import EQUAL_WEIGHT
 from tradingbot.domain.errors import ConfigError
+from tradingbot.envs.portfolio.task import PortfolioTask
 from tradingbot.evaluation.analyses.evaluated_run import open_evaluated_run
 from tradingbot.evaluation.analyses.portfolio_run import PortfolioRun
 from tradingbot.evaluation.analyses.retraining import training as retraining
 from tradingbot.evaluation.analyses.retraining.assembled import AssembledTraining
 from tradingbot.evaluation.analyses.retraining.chain import agents_config
-from tradingbot.evaluation.analyses.retraining.spec import RetrainingResult, RetrainingSpec
+from tradingbot.evaluation.analyses.retraining.spec import (
+    RetrainingResult,
+    RetrainingSpec,
+    retraining_config,
+)
 from tradingbot.evaluation.analyses.retraining.training import prepare_retraining, retrain
 from tradingbot.evaluation.analyses.settings import WalkForwardSettings
 from tradingbot.evaluation.analyses.walk_forward import walk_forward_specs
 from tradingbot.evaluation.backtest.look_ahead import with_other_future
 from tradingbot.training.config import TrainConfig
+from tradingbot.training.config_files import override_config
 from tradingbot.training.data import TrainingData, open_data
-from tradingbot.training.results import SelectedPolicy, select_nothing
+from tradingbot.training.results import SelectedPolicy, select_everything, select_nothing
 from tradingbot.training.session import begin_run
 
 WINDOW = RetrainingSpec(
@@ -121,6 +128,35 @@ def test_another_seed_trains_other_agents_and_another_master(
     assert first.part("test").portfolio != other.part("test").portfolio
     for one, another in zip(learned[:2], learned[2:4], strict=True):
         assert any(not torch.equal(tensor, another[name]) for name, tensor in one.items())
+
+
+def test_agents_and_master_have_their_own_factor_and_share_and_agents_stay_out_as_decided(
+    subject: PortfolioRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trainings: list[AssembledTraining] = []
+
+    def untrained(self: AssembledTraining, *_: object) -> tuple[SelectedPolicy | None, str]:
+        trainings.append(self)
+        kept = select_everything(self.setup)
+        return replace(kept, trades=[True, False] if len(trainings) == 1 else [True]), ""
+
+    monkeypatch.setattr(AssembledTraining, "train", untrained)
+    config = override_config(subject.config, {"validation.factor": "SPY"})
+    data = replace(subject.data, factor_name="SPY")
+    spec = RetrainingSpec(seed=9, steps_share_frac=0.2)
+    retrain(prepare_retraining(spec, config, data, subject.workspace))
+
+    own = agents_config(subject.config, subject.workspace)
+    assert own is not None
+    agents, master = trainings
+    assert (agents.data.factor_name, master.data.factor_name) == (EQUAL_WEIGHT, "SPY")
+    for made, asked in ((agents, own), (master, config)):
+        assert made.config == retraining_config(spec, asked)
+        assert made.config.budget.steps_per_agent < asked.budget.steps_per_agent
+    task = master.setup.learner.task
+    assert isinstance(task, PortfolioTask)
+    assert task.book.column("proposal")[:, 0].any()
+    assert not task.book.column("proposal")[:, 1].any()
 
 
 def test_where_no_agent_trades_the_chain_stays_out(
