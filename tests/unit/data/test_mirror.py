@@ -208,6 +208,11 @@ def test_what_is_removed_goes_on_the_other_side_too(server: S3Server, tmp_path: 
     two.fetch()
 
     assert content(two) == {"runs/first/run.json": "{}"}
+    write(two, {"runs/first/lock": "12"})
+    shutil.rmtree(one.workspace / "runs" / "first")
+    one.publish()
+    two.fetch()
+    assert not (two.workspace / "runs" / "first").exists()  # a lock alone would be half a run
 
 
 def test_content_that_is_not_what_its_name_says_is_refused(
