@@ -103,7 +103,7 @@ class FlightRecorder(Resumable):
             sound: Whether every weight is a finite number.
         """
         every, played = self.config.probe_every, None
-        if every and (learner.updates % every == 0 or bool(self._idle_reward.isnan().any())):
+        if every and (learner.updates % every == 0 or self._recorded == 0):
             played = play(self.task, learner.act, self.config.probe_steps)
         if isinstance(learner, TaskLearner):  # what the task tells, such as goals that were met
             update = update._replace(metrics=update.metrics | learner.task_metrics())

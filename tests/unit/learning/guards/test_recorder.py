@@ -131,6 +131,17 @@ def test_deterministic_play_happens_at_first_and_then_as_often_as_it_is_told() -
     assert played == [1, 1, 1, 2, 2, 2, 2, 3, 3]
 
 
+def test_play_is_made_at_once_after_a_roll_back() -> None:
+    task = RiggedTask("always_pays", 2, 2)
+    recorder, learner = FlightRecorder(task, CONFIG), Scripted(2)
+    recorder.watch(learner.after(1), made_update(task))
+    recorder.forget()
+
+    report = recorder.watch(learner.after(2), made_update(task))
+    assert learner.played == 2 * CONFIG.probe_steps
+    assert report.measures["eval/idle_reward"].isfinite().all()
+
+
 def test_play_counts_until_the_next_one() -> None:
     task = RiggedTask("always_pays", 2, 2)
     recorder, learner = FlightRecorder(task, CONFIG), Scripted(2)

@@ -71,7 +71,7 @@ def test_sound_history_breaks_no_rule() -> None:
         ("ALL_HOLD", {**IDLE, "rollout/reward_mean": 0.04}, CRITICAL),
         ("ALL_HOLD", {**IDLE, "rollout/reward_mean": 0.028}, INFO),
         ("ALL_HOLD", {**IDLE, "rollout/unexecuted_share": 0.51}, CRITICAL),
-        ("ALL_HOLD", {"rollout/idle_share": 0.96, "eval/reward_mean": 0.0}, CRITICAL),
+        ("ALL_HOLD", {"rollout/idle_share": 0.96, "eval/reward_mean": 0.0}, WARNING),
         ("ALL_HOLD", {"rollout/idle_share": 0.96, "eval/reward_mean": 0.021}, INFO),
         ("NOT_EXECUTED", {"rollout/unexecuted_share": 0.50}, None),
         ("NOT_EXECUTED", {"rollout/unexecuted_share": 0.51}, WARNING),

@@ -19,12 +19,16 @@ class AllHold(Detector, code="ALL_HOLD", cure="entropy"):
     )
 
     def check(self, history: History, config: GuardConfig) -> Detection:
-        """Compare the share of steps without a deed; resting for a reason is only told."""
-        share = _share(history)
+        """Compare the share of steps without a deed; resting for a reason is only told.
+
+        It is critical unless the policy itself still trades: what is explored may rest meanwhile,
+        as positions do that creep within the band of no trade and jump once they are rounded.
+        """
+        share, stopped = _share(history), history.is_stopped(config)
         holds = share >= config.idle
+        trades = (history["eval/idle_share"] < config.idle) & ~stopped
         excused = history.is_resting(config, config.idle) | history.policy_pays()
-        found = Detection.of(share, config.idle, holds, holds)
-        return found.excused(excused & ~history.is_stopped(config))
+        return Detection.of(share, config.idle, holds, holds & ~trades).excused(excused & ~stopped)
 
     def words(self, scene: Scene) -> str:
         """Tell the share, and why it is or is not in order."""
