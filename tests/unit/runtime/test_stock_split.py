@@ -12,6 +12,7 @@ import torch
 from fixtures.order_records import AT, accepted, fill
 from fixtures.session_orders import known, quiet_gate, wanted
 from tradingbot.domain.events.trading import OrderFilled, StockSplitApplied
+from tradingbot.domain.order_intent import OrderType
 from tradingbot.market.actions.decision import Decision
 from tradingbot.market.advance import SentOrder
 from tradingbot.runtime.approval import Approval
@@ -101,3 +102,20 @@ def test_B27_paper_broker_splits_once_and_takes_back_what_the_journal_does_not_h
     assert store.cash_ccy == 1000
     assert store.open_orders()[0].quantity_units == 30
     store.close()
+
+
+def test_B27_limit_of_an_open_order_is_in_new_prices() -> None:
+    price = {"order_type": OrderType.LIMIT, "limit_price": Decimal("99.98")}
+    gate, asked = quiet_gate(), wanted(**price)
+    assert isinstance(gate.judge(asked, known()), Approval)
+    gate.split(FOUR)
+
+    assert gate.book.orders[asked.client_order_id].intent.limit_price == Decimal("24.995")
+
+
+def test_B27_fraction_that_was_short_is_bought() -> None:
+    split = StockSplitApplied("SPY", 1, 10, DAY, Decimal("-0.5"), Decimal("-12.34"))
+    (paid,) = list_bookings([split], (), {})
+
+    assert paid.signed_units == Decimal("0.5")
+    assert -paid.signed_units * paid.price - paid.fee_ccy == Decimal("-12.34")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +23,10 @@ COLLAR = replace(WIDEST_SESSION_LIMITS, price_collar_frac=0.05)
 
 @pytest.mark.parametrize(
     ("factor", "is_denied"),
-    [(1.0, False), (1.049, False), (0.951, False), (1.051, True), (0.949, True), (None, True)],
+    [
+        *((1.0, False), (1.049, False), (0.951, False), (1.051, True), (0.949, True)),
+        *((None, True), (math.nan, True), (math.inf, True), (0.0, True)),
+    ],
 )
 def test_market_order_is_held_to_what_the_venue_trades_at(
     tmp_path: Path, factor: float | None, is_denied: bool

@@ -1,4 +1,4 @@
-"""Splits that meet something else: a bust, a second split, trades in new prices (B27, B28)."""
+"""Splits that meet something else: a bust, a second split, trades since, sleeves (B27, B28)."""
 
 from __future__ import annotations
 
@@ -9,15 +9,28 @@ from unittest import mock
 
 import pytest
 
-from fixtures.replayed_sessions import NAME
-from fixtures.split_sessions import SPLIT_SYMBOL, WHOLE, SplitWorld, ex_date, hours, split_bar
+from fixtures.portfolio_sessions import NAME as PORTFOLIO
+from fixtures.portfolio_sessions import open_portfolio_session
+from fixtures.replayed_sessions import NAME, hours
+from fixtures.split_sessions import (
+    SPLIT_SYMBOL,
+    WHOLE,
+    SplitWorld,
+    adjusted_market,
+    ex_date,
+    raw_market,
+    split_bar,
+)
 from tradingbot.domain.errors import ConfigError
 from tradingbot.domain.events.session import AlertRaised
 from tradingbot.domain.events.trading import StockSplitApplied
 from tradingbot.domain.position import Fill
+from tradingbot.runtime.brokers.paper.announced_splits import PaperSplits
 from tradingbot.runtime.brokers.paper.broker import PaperBroker
 from tradingbot.runtime.brokers.protocol import BrokerUpdate, UpdateKind
+from tradingbot.runtime.session.bars import as_datetime
 from tradingbot.runtime.session.loop import require_positions
+from tradingbot.runtime.session.price_basis import PriceBasis
 from tradingbot.runtime.session.rebasing import rebase_due
 from tradingbot.runtime.session.session import TradingSession
 
@@ -98,3 +111,28 @@ def test_B27_split_is_not_done_to_units_that_were_bought_after_it(tmp_path: Path
     assert again.broker.positions() == held
     assert again.journal.events(NAME, StockSplitApplied) == ()
     again.close()
+
+
+def test_B27_portfolio_decides_over_a_split_as_without_one(tmp_path: Path) -> None:
+    """Capital of its sleeves is none of their units: it goes on."""
+    (tmp_path / "raw").mkdir()
+    (tmp_path / "adjusted").mkdir()
+    stop, file = split_bar() + 2, tmp_path / "splits.csv"
+    row = f"{SPLIT_SYMBOL},{ex_date()},4,1"
+    file.write_text(f"symbol,ex_date,new,old\n{row}\n", encoding="utf-8")
+    raw = open_portfolio_session(tmp_path / "raw", stop=stop, inputs=raw_market(4, 1))
+    first = hours().day_of(as_datetime(raw_market(4, 1).closed_at[0]))
+    raw.session.basis = PriceBasis(PaperSplits(raw.broker, file, hours().begin_of), first)
+    adjusted = open_portfolio_session(
+        tmp_path / "adjusted", stop=stop, inputs=adjusted_market(4, 1)
+    )
+    made, wanted = (each.run(stop).journal.decisions(PORTFOLIO) for each in (raw, adjusted))
+    require_positions(raw.session)
+    cash = float(raw.session.account.cash[0])
+
+    assert raw.broker.positions()[SPLIT_SYMBOL]
+    assert [each.action for each in made] == [each.action for each in wanted]
+    assert cash == pytest.approx(float(raw.broker.account().cash_ccy))
+    assert raw.session.equity_ccy == pytest.approx(adjusted.session.equity_ccy, rel=1e-7)
+    raw.close()
+    adjusted.close()
