@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from fixtures.order_records import AT, accepted, fill
@@ -20,9 +22,10 @@ from tradingbot.runtime.brokers.paper.rewinding import rewind_books
 from tradingbot.runtime.brokers.paper.split_books import split_books
 from tradingbot.runtime.brokers.paper.store import PaperStore
 from tradingbot.runtime.holdings import Holdings
+from tradingbot.runtime.session.bars import MarketBar
 from tradingbot.runtime.session.desk import Desk
 from tradingbot.runtime.session.desk_events import list_bookings
-from tradingbot.runtime.session.price_basis import read_sent, rebase_sent, write_sent
+from tradingbot.runtime.session.price_basis import read_sent, rebase_bar, rebase_sent, write_sent
 from tradingbot.runtime.stock_split import StockSplit
 
 FOUR = StockSplit("SPY", 4, 1)
@@ -119,3 +122,16 @@ def test_B27_fraction_that_was_short_is_bought() -> None:
 
     assert paid.signed_units == Decimal("0.5")
     assert -paid.signed_units * paid.price - paid.fee_ccy == Decimal("-12.34")
+
+
+def test_B27_bar_that_closes_as_the_day_begins_is_of_the_day_before() -> None:
+    """Markets that never close have one."""
+    fields = {"close": np.array([100.0, 7.0]), "volume": np.array([8.0, 9.0])}
+    bar = MarketBar(0, DAY, np.array([True, True]), fields, {})
+    split = StockSplitApplied("SPY", 4, 1, DAY)
+    before = rebase_bar(bar, ("SPY", "QQQ"), [split])
+    after = rebase_bar(replace(bar, closed_at=DAY + timedelta(hours=1)), ("SPY", "QQQ"), [split])
+
+    assert before.fields["close"].tolist() == [25.0, 7.0]
+    assert before.fields["volume"].tolist() == [32.0, 9.0]
+    assert fields["close"].tolist() == after.fields["close"].tolist() == [100.0, 7.0]

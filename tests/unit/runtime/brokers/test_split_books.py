@@ -91,3 +91,21 @@ def test_fraction_of_all_that_is_held_or_owed_is_paid(
     assert cash == Decimal(paid)
     assert store.cash_ccy == 1000 + cash
     assert store.positions().get("SPY", Decimal(0)) == Decimal(kept)
+
+
+def test_fills_after_a_split_are_taken_back_before_it(store: PaperStore) -> None:
+    order = wanted(units="30")
+    with store.transaction():
+        store.set_units("SPY", Decimal(20))
+        store.add_order(order, AT, AT)
+        split_books(store, TENTH, DAY, Decimal(100), ONE)
+        (working,) = store.working_orders(DAY)
+        store.add_fill(working, Decimal(3), Decimal(1000), Decimal(1), DAY)
+    assert store.positions() == {"SPY": 5}
+
+    with store.transaction():
+        rewind_books(store, {order.client_order_id}, (), (), AT)
+    (found,) = store.open_orders()
+    assert store.positions() == {"SPY": 20}
+    assert store.cash_ccy == 1000
+    assert (found.quantity_units, found.filled_units, found.status) == (30, 0, OrderStatus.ACCEPTED)
