@@ -13,7 +13,13 @@ import torch
 
 from fixtures.order_records import AT, accepted, fill
 from fixtures.session_orders import known, quiet_gate, wanted
-from tradingbot.domain.events.trading import OrderFilled, StockSplitApplied
+from tradingbot.domain.events.trading import (
+    OrderAccepted,
+    OrderFilled,
+    OrderSubmitted,
+    StockSplitApplied,
+)
+from tradingbot.domain.order import Order, OrderStatus
 from tradingbot.domain.order_intent import OrderType
 from tradingbot.market.actions.decision import Decision
 from tradingbot.market.advance import SentOrder
@@ -22,6 +28,8 @@ from tradingbot.runtime.brokers.paper.rewinding import rewind_books
 from tradingbot.runtime.brokers.paper.split_books import split_books
 from tradingbot.runtime.brokers.paper.store import PaperStore
 from tradingbot.runtime.holdings import Holdings
+from tradingbot.runtime.journal.reading import follow_order
+from tradingbot.runtime.order_book import OrderBook
 from tradingbot.runtime.session.bars import MarketBar
 from tradingbot.runtime.session.desk import Desk
 from tradingbot.runtime.session.desk_events import list_bookings
@@ -135,3 +143,20 @@ def test_B27_bar_that_closes_as_the_day_begins_is_of_the_day_before() -> None:
     assert before.fields["close"].tolist() == [25.0, 7.0]
     assert before.fields["volume"].tolist() == [32.0, 9.0]
     assert fields["close"].tolist() == after.fields["close"].tolist() == [100.0, 7.0]
+
+
+def test_B27_order_of_whole_units_is_filled_whole_in_a_journal_that_is_read_again() -> None:
+    """The book has 3.5 units of it left after the split; the venue gives no halves."""
+    book, asked = OrderBook(), wanted(units="35")
+    filled = fill(Order(asked), "3", filled_at=DAY)
+    for event in (
+        OrderSubmitted(asked, AT),
+        OrderAccepted(asked.client_order_id, asked.symbol, AT, "venue-1"),
+        StockSplitApplied("SPY", 1, 10, DAY),
+        OrderFilled(filled, Decimal(0)),
+    ):
+        follow_order(book, event)
+
+    order = book.orders[asked.client_order_id]
+    assert (order.status, order.intent.quantity_units) == (OrderStatus.FILLED, 3)
+    assert list(book.working()) == []

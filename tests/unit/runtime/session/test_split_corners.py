@@ -21,7 +21,7 @@ from fixtures.split_sessions import (
     raw_market,
     split_bar,
 )
-from tradingbot.domain.errors import ConfigError
+from tradingbot.domain.errors import BrokerUnavailableError, ConfigError
 from tradingbot.domain.events.session import AlertRaised
 from tradingbot.domain.events.trading import StockSplitApplied
 from tradingbot.domain.position import Fill
@@ -111,6 +111,20 @@ def test_B27_split_is_not_done_to_units_that_were_bought_after_it(tmp_path: Path
     assert again.broker.positions() == held
     assert again.journal.events(NAME, StockSplitApplied) == ()
     again.close()
+
+
+def test_B27_file_that_is_being_written_is_waited_for(tmp_path: Path) -> None:
+    opened = SplitWorld().open(tmp_path).run(until=split_bar())
+    file, bar = tmp_path / "splits.csv", next(iter(opened.session.source.bars(split_bar() - 1)))
+    whole = file.read_text(encoding="utf-8")
+    file.write_text(whole[:-4], encoding="utf-8")
+
+    with pytest.raises(BrokerUnavailableError, match="must be known, was a split must have symbol"):
+        opened.session.take(bar, bar.closed_at)
+    file.write_text(whole, encoding="utf-8")
+    opened.session.take(bar, bar.closed_at)
+    assert len(opened.journal.events(NAME, StockSplitApplied)) == 1
+    opened.close()
 
 
 def test_B27_portfolio_decides_over_a_split_as_without_one(tmp_path: Path) -> None:

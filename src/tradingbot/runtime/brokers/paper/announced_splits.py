@@ -8,6 +8,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
 
+from tradingbot.domain.errors import BrokerUnavailableError, ConfigError
 from tradingbot.runtime.brokers.paper.broker import PaperBroker
 from tradingbot.runtime.brokers.paper.split_file import read_splits
 from tradingbot.runtime.stock_split import AnnouncedSplit, StockSplit
@@ -23,8 +24,17 @@ class PaperSplits:
     """When a day begins at the exchange."""
 
     def due(self, symbols: tuple[str, ...], after: date, until: date) -> tuple[AnnouncedSplit, ...]:
-        """Let the broker do what is due, once, and say what it paid."""
-        found = read_splits(self.path)
+        """Let the broker do what is due, once, and say what it paid.
+
+        Raises:
+            BrokerUnavailableError: If the file cannot be read now: a person may be writing it.
+            ConfigError: If a symbol was traded since its split.
+        """
+        try:
+            found = read_splits(self.path)
+        except ConfigError as e:
+            rule, remedy = "announced splits must be known", "Mend the file; nothing is sent before"
+            raise BrokerUnavailableError(rule, was=e, remedy=remedy) from e
         due = [each for each in found if each.symbol in symbols and after < each.ex_date <= until]
         return tuple(replace(each, cash_ccy=self._do(each)) for each in due)
 
