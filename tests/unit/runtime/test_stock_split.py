@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import torch
 
 from fixtures.order_records import AT, accepted, fill
 from fixtures.session_orders import known, quiet_gate, wanted
+from tradingbot.domain.events.session import ActAudited
 from tradingbot.domain.events.trading import (
     OrderAccepted,
     OrderFilled,
@@ -31,6 +33,7 @@ from tradingbot.runtime.holdings import Holdings
 from tradingbot.runtime.journal.reading import follow_order
 from tradingbot.runtime.order_book import OrderBook
 from tradingbot.runtime.session.bars import MarketBar
+from tradingbot.runtime.session.control import recall_adopted
 from tradingbot.runtime.session.desk import Desk
 from tradingbot.runtime.session.desk_events import list_bookings
 from tradingbot.runtime.session.price_basis import read_sent, rebase_bar, rebase_sent, write_sent
@@ -160,3 +163,18 @@ def test_B27_order_of_whole_units_is_filled_whole_in_a_journal_that_is_read_agai
     order = book.orders[asked.client_order_id]
     assert (order.status, order.intent.quantity_units) == (OrderStatus.FILLED, 3)
     assert list(book.working()) == []
+
+
+def test_B27_adopted_units_are_known_after_a_restart_as_splits_left_them() -> None:
+    told = (
+        ActAudited(AT, "adopt", "ada", "made outside", {"SPY": "3"}),
+        StockSplitApplied("SPY", 4, 1, DAY),
+        ActAudited(DAY, "adopt", "ada", "made outside", {"SPY": "1"}),
+    )
+    journal: Any = SimpleNamespace(events=lambda *_: told)
+    nothing: Any = None
+    desk = Desk("first", journal, nothing, quiet_gate(), Holdings(Decimal(0)))
+    session: Any = SimpleNamespace(desk=desk)
+    recall_adopted(session)
+
+    assert desk.holdings.external == {"SPY": 13}
