@@ -215,3 +215,19 @@ def test_decisions_that_wait_are_those_of_a_later_start() -> None:
     assert held[0].any(axis=0).any()
     assert (held[0][1:] != held[0][:-1]).any()
     assert held[1][2:].tolist() == held[0][:-2].tolist()
+
+
+def test_what_is_short_is_no_cash() -> None:
+    world = small_world()
+    rules = replace(CONFIG.rules, limits=replace(CONFIG.rules.limits, allow_short=True))
+    config = replace(CONFIG, rules=rules)
+    paths = trade_sleeves(
+        world, config, lambda seen: torch.full((1, world.n_symbols), -0.5), first_bar=FIRST
+    )
+    terms = PortfolioTerms(config.rules, config.costs)
+    task = PortfolioTask(write_book(world, paths), terms, n_envs=1, seed=0).backtest(FIRST, LAST)
+    weights = torch.eye(world.n_symbols + 1, dtype=torch.float64)[0].view(1, 1, -1)
+    made = backtest_portfolio(task, lambda seen: weights, bars_per_year=1.0, name="short")
+
+    assert made.cash_frac is not None
+    np.testing.assert_allclose(made.cash_frac[1:], 0.5, atol=0.1)
