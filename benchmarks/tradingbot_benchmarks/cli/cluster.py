@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from tradingbot.app.cli.invocation import JsonOption
+from tradingbot.app.cli.options import require_file
 from tradingbot.app.console import print_json, print_note, progress_bar
 from tradingbot_benchmarks.cli.table import keep_records, print_records, tell_if_busy
 
@@ -32,6 +33,7 @@ def bench_cluster(
 
     Example: [bold]tradingbot bench cluster --json[/bold]
     """
+    require_file(out, "--out", "records.json")
     from tradingbot.cluster.connection import require_ray
 
     require_ray()

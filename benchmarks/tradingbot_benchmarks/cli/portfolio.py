@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tradingbot.app.cli.invocation import JsonOption
-from tradingbot.app.cli.options import split_commas
+from tradingbot.app.cli.options import require_file, split_commas
 from tradingbot.app.console import Progress, print_json, print_note, progress_bar
 from tradingbot.domain.errors import require_known
 from tradingbot_benchmarks.cli.table import keep_records, print_records, tell_if_busy
@@ -58,6 +58,7 @@ def bench_portfolio(
     for name in wanted:
         require_known(name, STAGES, "--only must name stages of the benchmark")
     require_known(learner, _LEARNERS, "--learner must be one that masters learn by")
+    require_file(out, "--out", "records.json")
     from tradingbot_benchmarks.portfolio.known_answers import PPO_MEASUREMENT, MasterMeasurement
     from tradingbot_benchmarks.record import describe_machine
 

@@ -14,14 +14,12 @@ unit as it was or as it is. A unit that changed on both sides is refused.
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import json
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from contextvars import ContextVar
-from pathlib import Path, PurePosixPath
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from tradingbot.data.atomic import (
@@ -33,15 +31,19 @@ from tradingbot.data.atomic import (
     write_text,
 )
 from tradingbot.data.object_store import ObjectStore, open_store
+from tradingbot.data.pointers import (
+    KEPT_HERE,
+    content_hash,
+    pointer_name,
+    read_pointer,
+    unit_of,
+    write_pointer,
+)
 from tradingbot.domain.errors import StorageError
 
 MIRRORS_VARIABLE = "TRADINGBOT_MIRRORS"
 """Names the folder of mirrors; the same on every machine of a cluster."""
-KEPT_HERE = ("cluster", "served")
-"""Folders of a workspace that are never published: the token of a cluster, keys of servers."""
 _STATE, _LOCK, _WORKSPACE, _COPY = "mirror.json", "mirror.lock", "workspace", "sending"
-_FORMAT = 1
-_IN_USE: ContextVar[Mirror | None] = ContextVar("mirror", default=None)
 
 
 class _AgreedFile(NamedTuple):
@@ -76,13 +78,13 @@ class Mirror:
         """
         self._store.require_bucket()
         with self._held():
-            there = {_unit_of(name): name for name in self._store.names("pointers")}
+            there = {unit_of(name): name for name in self._store.names("pointers")}
             changed = 0
             for unit in sorted({*there, *self._pointers}):
                 text = self._store.read(there[unit]) if unit in there else None
-                if (_hash(text) if text is not None else None) == self._pointers.get(unit):
+                if (content_hash(text) if text is not None else None) == self._pointers.get(unit):
                     continue
-                wanted = _read_pointer(text, self._store.shown, unit) if text is not None else {}
+                wanted = read_pointer(text, self._store.shown, unit) if text is not None else {}
                 if self._was_changed(unit, wanted):
                     raise self._conflict(unit)
                 self._take(unit, text, wanted)
@@ -107,8 +109,8 @@ class Mirror:
                 wanted = [each for each in wanted if not is_locked(self.workspace / each / "lock")]
             changed = [each for each in wanted if self._differs(each)]
             for unit in changed:
-                text = self._store.read(_pointer(unit))
-                if (_hash(text) if text is not None else None) != self._pointers.get(unit):
+                text = self._store.read(pointer_name(unit))
+                if (content_hash(text) if text is not None else None) != self._pointers.get(unit):
                     raise self._conflict(unit)
                 self._send(unit)
             return len(changed)
@@ -123,12 +125,11 @@ class Mirror:
             digest = old.sha256 if old and old[1:] == seen else self._send_content(path)
             known[name] = _AgreedFile(digest, *seen)
         if known:
-            files = {name: [each.sha256, each.size] for name, each in known.items()}
-            text = json.dumps({"format": _FORMAT, "files": files}, sort_keys=True).encode()
-            self._store.write(_pointer(unit), text)
-            self._pointers[unit], self._files[unit] = _hash(text), known
+            text = write_pointer({name: (each.sha256, each.size) for name, each in known.items()})
+            self._store.write(pointer_name(unit), text)
+            self._pointers[unit], self._files[unit] = content_hash(text), known
         else:
-            self._store.remove(_pointer(unit))
+            self._store.remove(pointer_name(unit))
             self._pointers.pop(unit, None)
             self._files.pop(unit, None)
         self._remember()
@@ -169,7 +170,7 @@ class Mirror:
             self._files.pop(unit, None)
             shutil.rmtree(self.workspace / unit, ignore_errors=True)
         else:
-            self._pointers[unit], self._files[unit] = _hash(text), known
+            self._pointers[unit], self._files[unit] = content_hash(text), known
         self._coming.pop(unit)
         self._remember()
 
@@ -259,23 +260,6 @@ class Mirror:
         write_text(self._place / _STATE, json.dumps(state) + "\n")
 
 
-def use_mirror(mirror: Mirror) -> None:
-    """Let what this process keeps from now on be published as it is kept."""
-    _IN_USE.set(mirror)
-
-
-def publish_folder(folder: Path) -> None:
-    """Publish the unit that a folder is, where the workspace is a mirror.
-
-    A store that does not answer now is asked again at the end of the command.
-    """
-    mirror = _IN_USE.get()
-    if mirror is None or mirror.workspace not in folder.absolute().parents:
-        return
-    with suppress(StorageError):
-        mirror.publish("/".join(folder.absolute().relative_to(mirror.workspace).parts[:2]))
-
-
 def open_mirror(url: str) -> Mirror:
     """Return the mirror of a workspace in a store: the same folder for the same URL.
 
@@ -285,23 +269,7 @@ def open_mirror(url: str) -> Mirror:
     store = open_store(url)
     usual = Path.home() / ".cache" / "tradingbot" / "mirrors"
     root = Path(os.environ.get(MIRRORS_VARIABLE) or usual).expanduser()
-    return Mirror(store, root.absolute() / _hash(url.rstrip("/").encode())[:16])
-
-
-def _read_pointer(text: bytes, shown: str, unit: str) -> dict[str, str]:
-    """Return path → hash; a path that leads out of the workspace is refused."""
-    try:
-        files = {str(name): str(entry[0]) for name, entry in json.loads(text)["files"].items()}
-    except (ValueError, KeyError, TypeError, IndexError) as e:
-        rule = "a pointer of a workspace must be readable"
-        raise StorageError(rule, was="damaged", where=f"{shown}/{_pointer(unit)}") from e
-    for name in files:
-        parts = PurePosixPath(name).parts
-        is_own = bool(parts) and "/".join(parts) == name and "/".join(parts[:2]) == unit
-        if not is_own or ".." in parts or parts[0] in KEPT_HERE:
-            rule = "a pointer must name files of its unit"
-            raise StorageError(rule, was=repr(name[:80]), where=f"{shown}/{_pointer(unit)}")
-    return files
+    return Mirror(store, root.absolute() / content_hash(url.rstrip("/").encode())[:16])
 
 
 def _is_of_the_moment(path: Path) -> bool:
@@ -316,18 +284,6 @@ def _remove_empty(folder: Path, workspace: Path) -> None:
         folder = folder.parent
 
 
-def _pointer(unit: str) -> str:
-    return f"pointers/{unit}.json"
-
-
-def _unit_of(name: str) -> str:
-    return name.removeprefix("pointers/").removesuffix(".json")
-
-
 def _look(path: Path) -> tuple[int, int]:
     found = path.stat()
     return found.st_size, found.st_mtime_ns
-
-
-def _hash(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()

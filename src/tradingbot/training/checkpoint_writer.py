@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from tradingbot.agents.network_policy import TRADES
-from tradingbot.data.mirror import publish_folder
+from tradingbot.data.publishing import publish_folder
 from tradingbot.domain.errors import StorageError, TrainingError, UserError
 from tradingbot.domain.events.event import Event, event_values
 from tradingbot.domain.events.training import Ended, Evaluated, Updated

@@ -19,14 +19,9 @@ from fixtures.warm_process import WarmProcess
 from tradingbot.app.cli.application import run
 from tradingbot.app.cli.invocation import find_workspace
 from tradingbot.data import mirror as mirrors
-from tradingbot.data.mirror import (
-    MIRRORS_VARIABLE,
-    Mirror,
-    open_mirror,
-    publish_folder,
-    use_mirror,
-)
+from tradingbot.data.mirror import MIRRORS_VARIABLE, Mirror, open_mirror
 from tradingbot.data.object_store import open_store
+from tradingbot.data.publishing import publish_folder, use_mirror
 from tradingbot.domain.errors import ConfigError, StorageError
 from tradingbot.facade.bars import open_workspace
 from tradingbot.runs import RunDirectory

@@ -34,7 +34,7 @@ from tradingbot.app.cli.invocation import (
 )
 from tradingbot.app.cli.usage_errors import describe_usage
 from tradingbot.app.console import print_note
-from tradingbot.data.mirror import use_mirror
+from tradingbot.data.publishing import use_mirror
 from tradingbot.domain.errors import TradingBotError
 from tradingbot.plugins.loading import load_installed, load_plugin
 

@@ -101,14 +101,10 @@ def plan_session(
     rules = _rules_of(model, config, request.cash_ccy)
     cash = _n_accounts(model) * rules.account.initial_cash_ccy
     order_limits, session_limits = _limits_of(request, model, rules)
+    if unknown := set(session_limits.restricted_symbols) - set(model.symbols):
+        told(f"restricted_symbols: the model has no {', '.join(sorted(unknown))}")
     rules = _with_stop_loss(rules, session_limits)
-    shadow = None if request.shadow is None else ServedModel.open(request.shadow)
-    if shadow is not None and shadow.symbols != model.symbols:
-        rule = "a shadow must decide for the symbols of the model"
-        raise ConfigError(rule, was=", ".join(shadow.symbols[:5]), where=str(request.shadow))
-    if shadow is not None and _n_accounts(shadow) != _n_accounts(model):
-        rule = "a shadow must decide for as many accounts as the model"
-        raise ConfigError(rule, was=_n_accounts(shadow), where=str(request.shadow))
+    shadow = None if request.shadow is None else _open_shadow(request.shadow, model)
     settings = SessionSettings(
         name=request.name,
         model=str(request.model),
@@ -183,6 +179,17 @@ def _require_unadjusted(adjustment: str, where: str) -> None:
         rule = "--splits must stand with bars that are not adjusted for splits"
         remedy = "Leave it out: in these bars there is none; or import bars with --adjustment none"
         raise ConfigError(rule, was=f"adjustment {adjustment}", where=where, remedy=remedy)
+
+
+def _open_shadow(bundle: Path, model: ServedModel) -> ServedModel:
+    shadow = ServedModel.open(bundle)
+    if shadow.symbols != model.symbols:
+        rule = "a shadow must decide for the symbols of the model"
+        raise ConfigError(rule, was=", ".join(shadow.symbols[:5]), where=str(bundle))
+    if _n_accounts(shadow) != _n_accounts(model):
+        rule = "a shadow must decide for as many accounts as the model"
+        raise ConfigError(rule, was=_n_accounts(shadow), where=str(bundle))
+    return shadow
 
 
 def _n_accounts(model: ServedModel) -> int:

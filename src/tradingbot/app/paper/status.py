@@ -20,18 +20,22 @@ def status_of(folder: SessionFolder) -> dict[str, Any]:
 
     Of one that has only just begun, and has no journal yet, what it is at.
     """
-    at_work = {"session": folder.name, "is_running": folder.is_running, **read_phase(folder)}
-    if at_work["is_running"] and not folder.has_journal:
-        return at_work
+    if folder.is_running and not folder.has_journal:
+        return {"session": folder.name, "is_running": True, **read_phase(folder)}
     limits = folder.settings().session_limits
-    with JournalReader.at(folder.journal_address) as journal:
+    with JournalReader.at(folder.journal_address) as journal, journal.reading():
         state, orders = journal.state(folder.name), journal.orders(folder.name)
         breakers = recall_breakers(journal, folder.name, state)
         fills = journal.fills(folder.name)
         alerts = journal.events(folder.name, AlertRaised)
         shadows = journal.events(folder.name, DecisionMade)
+    phase = read_phase(folder)
+    if state is not None and (phase["next_bar_at"] or "") <= state.at.isoformat():
+        phase["next_bar_at"] = None  # that bar came while the journal was read
     return {
-        **at_work,
+        "session": folder.name,
+        "is_running": folder.is_running,
+        **phase,
         "at": None if state is None else state.at.isoformat(),
         "trading_state": permitted_state(breakers, limits).value,
         "equity_ccy": None if state is None else f"{state.equity_ccy:.2f}",
@@ -45,9 +49,13 @@ def status_of(folder: SessionFolder) -> dict[str, Any]:
             Counter((order.reason or "").partition(":")[0] for order in orders if order.reason)
         ),
         "tripped": [each.value for each in list_tripped(breakers, limits)],
-        "alerts": [event.text for event in alerts if isinstance(event, AlertRaised)][-5:],
+        "alerts": [_told(event) for event in alerts if isinstance(event, AlertRaised)][-5:],
         "shadow_differs": _count_shadow(shadows),
     }
+
+
+def _told(alert: AlertRaised) -> str:
+    return " ".join(filter(None, (alert.code, alert.symbol))) + f": {alert.text}"
 
 
 def has_ended(folder: SessionFolder) -> bool:

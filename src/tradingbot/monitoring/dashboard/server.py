@@ -110,7 +110,7 @@ def options_of(settings: DashboardSettings, port: int) -> dict[str, Any]:
 def _require_journal(address: str) -> None:
     """Refuse what cannot be a journal; a database that is away may come back."""
     from tradingbot.runtime.journal.address import read_address
-    from tradingbot.runtime.journal.reading import require_journal_file
+    from tradingbot.runtime.journal.connections import require_journal_file
 
     path = read_address(address).path
     if path is not None:

@@ -15,7 +15,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine, NullPool, create_engine, event, func, select
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from tradingbot.domain.errors import MissingExtraError
+from tradingbot.domain.errors import ConfigError, MissingExtraError
 from tradingbot.runtime.journal.address import JournalAddress
 from tradingbot.runtime.journal.failures import (
     JournalDamagedError,
@@ -176,3 +176,16 @@ def check_file(path: Path) -> None:
             remedy="Name another; of a damaged one, restore the last backup: "
             "tradingbot journal restore; see the runbook",
         )
+
+
+def require_journal_file(path: Path) -> None:
+    """Refuse a path without a file that can be a journal.
+
+    Raises:
+        ConfigError: If there is none.
+        JournalDamagedError: If it is another file.
+    """
+    if not path.is_file():
+        remedy = "Name another with --journal, or start a session, which makes it"
+        raise ConfigError("journal must exist", was="no file", where=str(path), remedy=remedy)
+    check_file(path)

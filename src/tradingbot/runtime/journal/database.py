@@ -11,8 +11,12 @@ from sqlalchemy import Connection
 from tradingbot.domain.errors import ConfigError
 from tradingbot.runs.lock import hold_lock
 from tradingbot.runtime.journal.address import JournalAddress
-from tradingbot.runtime.journal.connections import explained, lock_transaction, make_engine
-from tradingbot.runtime.journal.reading import require_journal_file
+from tradingbot.runtime.journal.connections import (
+    explained,
+    lock_transaction,
+    make_engine,
+    require_journal_file,
+)
 from tradingbot.runtime.journal.schema import migrate, require_schema, revision_of
 
 _MIGRATION_S = 600.0

@@ -28,12 +28,13 @@ from tradingbot.runtime.journal.connections import (
     explain,
     is_transient,
     make_engine,
+    require_journal_file,
     take_writer_lock,
 )
 from tradingbot.runtime.journal.database import create_schema, lock_file
 from tradingbot.runtime.journal.entry import Head
 from tradingbot.runtime.journal.failures import JournalDamagedError, JournalUnavailableError
-from tradingbot.runtime.journal.reading import JournalReader, require_journal_file
+from tradingbot.runtime.journal.reading import JournalReader
 from tradingbot.runtime.journal.tables import POSITION_CHANGES
 from tradingbot.runtime.journal.verification import verify
 from tradingbot.runtime.journal.worker import DatabaseWorker

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
+from threading import local
 from typing import Any, NamedTuple, Self
 
 from sqlalchemy import Connection, Select, Table, func, select
 
-from tradingbot.domain.errors import ConfigError
 from tradingbot.domain.events.event import KIND, Event
 from tradingbot.domain.events.session import DecisionMade, SessionStateSaved
 from tradingbot.domain.events.trading import (
@@ -30,7 +30,7 @@ from tradingbot.domain.order import Order, OrderStatus
 from tradingbot.domain.position import Fill
 from tradingbot.runtime.brokers.protocol import BrokerUpdate, UpdateKind
 from tradingbot.runtime.journal.address import JournalAddress, read_address
-from tradingbot.runtime.journal.connections import check_file, explained, make_engine
+from tradingbot.runtime.journal.connections import explained, make_engine, require_journal_file
 from tradingbot.runtime.journal.entry import Head, read_content
 from tradingbot.runtime.journal.schema import require_schema
 from tradingbot.runtime.journal.tables import DECISIONS, ENTRIES, FILLS, ORDERS, STATES
@@ -77,6 +77,7 @@ class JournalReader:
         if address.path is not None:
             require_journal_file(address.path)
         self._readers = make_engine(address, timeout_s=timeout_s, writes=False)
+        self._of_thread = local()
         with self.reading() as connection:
             require_schema(connection)
 
@@ -89,14 +90,19 @@ class JournalReader:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Yield a connection whose reads all see one state of the journal.
+        """Yield a connection whose reads, and all readings within, see one state of the journal.
 
         Raises:
             JournalDamagedError: If the file is damaged.
             JournalUnavailableError: If the database cannot be reached.
         """
-        with explained(self.address), self._readers.begin() as connection:
-            yield connection
+        held: Connection | None = getattr(self._of_thread, "connection", None)
+        with explained(self.address), nullcontext(held) if held else self._readers.begin() as found:
+            self._of_thread.connection = found
+            try:
+                yield found
+            finally:
+                self._of_thread.connection = held
 
     def head(self) -> Head:
         """Return number and hash of the last entry."""
@@ -231,19 +237,6 @@ class JournalReader:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def require_journal_file(path: Path) -> None:
-    """Refuse a path without a file that can be a journal.
-
-    Raises:
-        ConfigError: If there is none.
-        JournalDamagedError: If it is another file.
-    """
-    if not path.is_file():
-        remedy = "Name another with --journal, or start a session, which makes it"
-        raise ConfigError("journal must exist", was="no file", where=str(path), remedy=remedy)
-    check_file(path)
 
 
 ORDER_KINDS: tuple[type[Event], ...] = (

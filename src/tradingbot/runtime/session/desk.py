@@ -189,9 +189,8 @@ class Desk:
             *(alert_of_drift(symbol, units, at) for symbol, units in drifted),
         )
         undone = self.holdings.undone
-        reversed_fills = (reverse_fill(each, undone.get(each.fill_id, ())) for each in taken_back)
-        booked = (*new, *reversed_fills)
-        return tuple(fill for fill in booked if fill.client_order_id in book.orders)
+        back = (reverse_fill(each, undone.get(each.fill_id, ())) for each in taken_back)
+        return tuple(fill for fill in (*new, *back) if fill.client_order_id in book.orders)
 
     def book(self, fills: Sequence[Fill]) -> list[Fill]:
         """Book and journal fills that the venue made; return those of our orders."""
@@ -274,12 +273,8 @@ class Desk:
         waiting = [each for each in self.gate.book.working() if each.status is _S.APPROVED]
         for order in waiting:
             self.gate.book.move(order.client_order_id, _S.CANCELLED)
-        self.record(
-            *(
-                OrderCancelled(each.client_order_id, each.intent.symbol, at, Decimal(0))
-                for each in waiting
-            )
-        )
+        ids = ((each.client_order_id, each.intent.symbol) for each in waiting)
+        self.record(*(OrderCancelled(*each, at, Decimal(0)) for each in ids))
 
     def _look_up(self, identity: str) -> bool:
         """Take over what the venue has of an order; tell whether it knows it."""

@@ -53,6 +53,16 @@ def test_events_come_back_as_they_were_and_in_their_order(journal: SessionJourna
     assert [event.kind for event in journal.events("one", after=head.seq - 1)] == ["ActAudited"]
 
 
+def test_readings_within_one_see_one_state(journal: SessionJournal, journal_address: str) -> None:
+    journal.record(*SESSION_EVENTS[:1], session="one")
+    with JournalReader.at(journal_address) as reader:
+        with reader.reading():
+            before = reader.head()
+            journal.record(*SESSION_EVENTS[:1], session="two")
+            assert (reader.head(), reader.sessions()) == (before, ("one",))
+        assert reader.sessions() == ("one", "two")
+
+
 def test_orders_are_folded_from_their_events(journal: SessionJournal) -> None:
     journal.record(*round_trip(), session="one")
 

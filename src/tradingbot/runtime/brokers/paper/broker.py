@@ -128,13 +128,12 @@ class PaperBroker:
             ConfigError: If the symbol was traded since then: in new units already.
         """
         step = Decimal(1).scaleb(-(self.rules.account.quantity_decimals or 0))
-        is_new = (split.symbol, at) not in list_splits(self._store)
-        mark = self._marks.get(split.symbol)
+        known, mark = list_splits(self._store), self._marks.get(split.symbol)
         with self._store.transaction():
             cash, ended = split_books(self._store, split, at, mark or Decimal(0), step)
             for each in ended:
                 self._tell(UpdateKind.CANCELLED, each, self._require_time())
-        if is_new and mark is not None:
+        if mark is not None and (split.symbol, at) not in known:
             self._marks[split.symbol] = split.price(mark)
         return cash
 
@@ -167,9 +166,7 @@ class PaperBroker:
         with self._store.transaction():
             order = self._store.find_order(client_order_id)
             if order is None:
-                return SubmitReport(
-                    SubmitOutcome.REJECTED, reason="order not found", code="not_found"
-                )
+                return SubmitReport(SubmitOutcome.REJECTED, None, "order not found", "not_found")
             if not order.is_open:
                 reason = f"order is {order.status}"
                 return SubmitReport(SubmitOutcome.REJECTED, order.venue_order_id, reason, "final")
@@ -215,11 +212,9 @@ class PaperBroker:
                 for each in turn:
                     order[lanes[each.symbol]] = each.side.sign * float(each.units)
                 fill = fill_order(self.rules, self._rates, account, bar, order, terms)
-                refused = [is_beyond_limit(each, fill, lanes[each.symbol]) for each in turn]
-                for each, is_refused in zip(turn, refused, strict=True):
-                    if is_refused:
-                        order[lanes[each.symbol]] = 0.0
-                if any(refused):
+                refused = [each for each in turn if is_beyond_limit(each, fill, lanes[each.symbol])]
+                if refused:
+                    order[[lanes[each.symbol] for each in refused]] = 0.0
                     fill = fill_order(self.rules, self._rates, account, bar, order, terms)
                 for each in turn:
                     self._execute(each, fill, lanes[each.symbol], at)
