@@ -21,7 +21,6 @@ from fixtures.paper_workspace import LAST_DAY, make_paper_workspace, market_unti
 from fixtures.simulated_market import SimulatedMarket
 from tradingbot.app.cli.application import run
 from tradingbot.app.paper import planning, signals
-from tradingbot.app.paper.phase import read_phase
 from tradingbot.data.calendar import TradingCalendar
 from tradingbot.data.ingest import ingest
 from tradingbot.data.store import BarStore
@@ -30,6 +29,7 @@ from tradingbot.domain.timeframe import BarGrid, Timeframe
 from tradingbot.runtime.journal.reading import JournalReader
 from tradingbot.runtime.session.bar_record import BarRecord
 from tradingbot.runtime.session.folder import Request, SessionFolder
+from tradingbot.runtime.session.phase import read_phase
 
 HISTORY_UNTIL = date(2025, 10, 7)
 TRADING = ["submit", "orders", "find", "positions", "account", "activities", "clock", "asset"]

@@ -9,7 +9,6 @@ from pathlib import Path
 from tradingbot import __version__
 from tradingbot.app.console import print_note, print_text, progress_bar, show_json
 from tradingbot.app.paper import signals
-from tradingbot.app.paper.phase import PhaseBoard, ToldBars
 from tradingbot.app.paper.session import open_session
 from tradingbot.app.paper.status import tell_ending
 from tradingbot.data.sources.pacing import Clock
@@ -29,6 +28,7 @@ from tradingbot.runtime.session.loop import (
     rest_s,
     run_session,
 )
+from tradingbot.runtime.session.phase import PhaseBoard, ToldBars
 from tradingbot.runtime.session.session import TradingSession
 
 WARMING_UP, WARM = "WARMING_UP", "WARM"
@@ -66,19 +66,23 @@ def run_to_end(
     Raises:
         JournalUnavailableError: If the journal does not hold the end of it.
     """
+    board: PhaseBoard | None = None
     for attempt in count():
         try:
             with open_session(folder, workspace, clock=clock) as session:
-                board = _board_of(session, folder, clock)
+                board = board or _board_of(session, folder, clock)
                 session.source = ToldBars(session.source, board)
                 _begin(session, folder, clock, adopted_by)
                 _tell_of_warm_up(session, folder, clock)
                 ending = run_session(
                     session, folder, _pace(session, folder, clock, board, progress)
                 )
+                board.end()
                 session.desk.require_journal()
                 return ending
         except BrokerUnavailableError as e:
+            if board is not None:
+                board.wait_for_venue()
             # Before the first turn; afterwards the session itself waits.
             print_note(f"{folder.name} waits for its venue: {e}")
             if not _wait(folder, clock, rest_s(attempt)):
@@ -104,9 +108,15 @@ def _begin(
 
 def _board_of(session: TradingSession, folder: SessionFolder, clock: Clock) -> PhaseBoard:
     settings = folder.settings()
-    waits = not settings.is_replay or settings.speed > 0.0
-    first = settings.first_bar
-    return PhaseBoard(folder, session.hours, first_bar=first, waits=waits, now=clock.now)
+    is_live = not settings.is_replay
+    return PhaseBoard(
+        folder,
+        session.hours,
+        first_bar=settings.first_bar,
+        waits=is_live or settings.speed > 0.0,
+        is_live=is_live,
+        now=clock.now,
+    )
 
 
 def _tell_of_warm_up(session: TradingSession, folder: SessionFolder, clock: Clock) -> None:
@@ -135,7 +145,9 @@ def _pace(
             session.desk.record(AlertRaised(clock.now(), AlertLevel.INFO, WARM, words))
 
     is_live = not settings.is_replay
-    return Pace(clock, is_live, signals.pace_of(0.0 if is_live else settings.speed), tell)
+    return Pace(
+        clock, is_live, signals.pace_of(0.0 if is_live else settings.speed), tell, board.beat
+    )
 
 
 def _wait(folder: SessionFolder, clock: Clock, seconds: float) -> bool:

@@ -6,13 +6,13 @@ from collections import Counter
 from typing import Any
 
 from tradingbot.app.console import print_text, show_json
-from tradingbot.app.paper.phase import read_phase
 from tradingbot.domain.events.session import AlertRaised, DecisionMade, SessionStarted
 from tradingbot.domain.order import OrderStatus
 from tradingbot.runtime.breaker import list_tripped, permitted_state
 from tradingbot.runtime.journal.reading import JournalReader
 from tradingbot.runtime.session.breaker_record import recall_breakers
 from tradingbot.runtime.session.folder import SessionFolder
+from tradingbot.runtime.session.phase import read_phase
 
 
 def status_of(folder: SessionFolder) -> dict[str, Any]:

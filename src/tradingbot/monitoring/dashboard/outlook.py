@@ -73,7 +73,7 @@ def judge_outlook(
 
 
 def _is_running(session: SessionView) -> bool:
-    return session.freshness.state in ("live", "waiting", "stale", "unknown")
+    return session.freshness.state not in ("stopped", "ended")
 
 
 def _urgent(session: SessionView, zone: Zone) -> list[str]:
@@ -99,6 +99,8 @@ def _notable(session: SessionView, expected: Expectation | None, zone: Zone) -> 
         found.append(f"{session.name}: stopped before its end, since {since}{tripped}")
     if not _is_running(session):
         return found
+    if session.freshness.state == "catching up":
+        found.append(f"{session.name}: catching up: {session.freshness.why}")
     near = [b for b in session.breakers if not b.is_tripped and b.used_frac >= NEAR_FRAC]
     found += [
         f"{session.name}: {b.name} has used {percent(b.used_frac, 0)} of its limit" for b in near

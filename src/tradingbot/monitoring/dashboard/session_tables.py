@@ -70,6 +70,10 @@ def _data_age(view: SessionView, zone: Zone, now: datetime) -> Figure:
     if fresh.state == "stale":
         since = zone.moment(fresh.since, seconds=True)
         return Figure("Data", f"stale since {since}", fresh.why, "bad")
+    if fresh.state == "catching up":
+        return Figure(
+            "Data", "catching up", f"{fresh.why}, at {zone.moment(fresh.since, seconds=True)}"
+        )
     if fresh.state in ("stopped", "ended"):
         heard = zone.moment(fresh.since, seconds=True)
         tone: Tone = "bad" if fresh.state == "stopped" else ""

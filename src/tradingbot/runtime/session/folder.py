@@ -145,7 +145,12 @@ class SessionFolder:
     @property
     def is_running(self) -> bool:
         """Whether a process trades it now."""
-        return is_locked(self.path / "lock")
+        return is_locked(self.lock)
+
+    @property
+    def lock(self) -> Path:
+        """Held by the process that trades it; written when it began."""
+        return self.path / "lock"
 
     def settings(self) -> SessionSettings:
         """Read what it was started with.
@@ -191,7 +196,7 @@ class SessionFolder:
         Raises:
             ConfigError: If another does.
         """
-        with hold_lock(self.path / "lock", f"session {self.name}"):
+        with hold_lock(self.lock, f"session {self.name}"):
             yield
 
     def ask(self, request: Request) -> Path:

@@ -95,6 +95,8 @@ class Pace:
     """Seconds until a bar may be taken: none, or as many as it came after the one before."""
     told: Callable[[MarketBar], None] = lambda _: None
     """Told of every bar that was traded."""
+    alive: Callable[[], None] = lambda: None
+    """Called at every bar, and every second while none comes."""
 
     def now(self, bar: MarketBar) -> datetime:
         """Return the time of the session when it takes a bar."""
@@ -115,7 +117,7 @@ def run_session(session: TradingSession, folder: SessionFolder, pace: Pace) -> E
         seconds = 0.0 if bar is None else pace.wait_s(bar)
         if bar is not None and bar.number <= session.terms.first_bar:
             seconds = 0.0  # history, to warm up by
-        if not _rest(session, folder, pace.clock, seconds):
+        if not _rest(session, folder, pace, seconds):
             return "stopped"
         if session.source.problem != problem:
             problem = session.source.problem
@@ -147,7 +149,7 @@ def _take(session: TradingSession, folder: SessionFolder, bar: MarketBar, pace: 
             if attempt == 0:
                 away = AlertRaised(clock.now(), AlertLevel.CRITICAL, VENUE_AWAY, str(e))
                 session.desk.record(away)
-            if not _rest(session, folder, clock, rest_s(attempt)):
+            if not _rest(session, folder, pace, rest_s(attempt)):
                 return False
         else:
             if attempt:
@@ -162,10 +164,12 @@ def rest_s(attempt: int) -> float:
     return min(2.0 ** min(attempt, 6), _LONGEST_REST_S)
 
 
-def _rest(session: TradingSession, folder: SessionFolder, clock: Clock, seconds: float) -> bool:
+def _rest(session: TradingSession, folder: SessionFolder, pace: Pace, seconds: float) -> bool:
     """Wait, and obey meanwhile, once at least; tell whether the session goes on."""
+    clock = pace.clock
     until = clock.now() + timedelta(seconds=seconds)
     while obey(session, folder, clock.now):
+        pace.alive()
         left_s = (until - clock.now()).total_seconds()
         if left_s <= 0.0:
             return True

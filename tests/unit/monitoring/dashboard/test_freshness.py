@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from tradingbot.monitoring.dashboard.sources.freshness import Heard, judge_file, judge_session
 from tradingbot.monitoring.dashboard.sources.session_place import WatchedTerms
 from tradingbot.risk.limits import SessionLimits
+from tradingbot.runtime.session.phase import Phase
 
 # Friday 2026-01-09; hourly bars of New York close at 15:30, 16:30 … 20:30 and 21:00 UTC.
 FRIDAY_BAR = datetime(2026, 1, 9, 15, 30, tzinfo=UTC)
@@ -93,3 +95,44 @@ def test_file_of_a_process_is_stale_after_what_is_due() -> None:
     assert judge_file(late, FRIDAY_BAR, is_running=True, due_s=62).state == "live"
     assert judge_file(late, FRIDAY_BAR, is_running=False, due_s=60).state == "ended"
     assert judge_file(late, None, is_running=True, due_s=60).state == "waiting"
+
+
+@pytest.mark.parametrize("bars", ["alpaca", "replay"])
+@pytest.mark.parametrize(
+    ("phase", "patience_s"), [("starting", 120), ("catching up", 60), ("warming up", 120)]
+)
+def test_session_that_catches_up_is_not_stale_until_it_stalls(
+    bars: str, phase: str, patience_s: int
+) -> None:
+    told = FRIDAY_BAR + timedelta(days=3)
+    at = replace(heard(told), phase=Phase(phase, "10 of 90 bars", None, told, told))
+
+    going = judge_session(
+        replace(at, now=told + timedelta(seconds=patience_s)), terms(bars=bars, speed=60.0)
+    )
+    stalled = judge_session(
+        replace(at, now=told + timedelta(seconds=patience_s + 1)), terms(bars=bars, speed=60.0)
+    )
+
+    assert (going.state, going.since) == ("catching up", told)
+    assert "10 of 90 bars" in going.why
+    assert (stalled.state, stalled.since) == ("stale", told)
+
+
+def test_session_that_waits_for_its_venue_is_stale_where_a_bar_is_due() -> None:
+    now = FRIDAY_BAR + timedelta(minutes=63)
+    waits = Phase("waiting for its venue", None, None, now, now)
+
+    assert judge_session(replace(heard(now), phase=waits), terms()).state == "stale"
+
+
+def test_session_that_was_killed_is_stopped_since_its_last_sign_of_life() -> None:
+    beat = FRIDAY_BAR + timedelta(minutes=41)
+    dead = replace(
+        heard(FRIDAY_BAR + timedelta(hours=9), running=False),
+        phase=Phase("not running", beat_at=beat),
+    )
+
+    found = judge_session(dead, terms())
+
+    assert (found.state, found.since) == ("stopped", beat)

@@ -27,6 +27,7 @@ from tradingbot.runtime.journal.journal import MAX_BUFFERED_EVENTS
 from tradingbot.runtime.journal.reading import JournalReader
 from tradingbot.runtime.session.breaker_record import recall_breakers
 from tradingbot.runtime.session.folder import SessionFolder, list_sessions
+from tradingbot.runtime.session.phase import look_at_phase
 
 _REPLAY = "replay"
 _FAR = timedelta(days=14)
@@ -163,6 +164,9 @@ class WatchedSession:
             return self._sample("data_age_s", 0.0)
         if self._due is None or self._due[0] != last:
             self._due = (last, self._next_close(last))
+        phase = look_at_phase(self.folder)
+        if phase.catches_up(now):
+            return self._sample("data_age_s", 0.0, f"it is {phase.name}")
         age_s = max(0.0, (now - self._due[1]).total_seconds())
         return self._sample("data_age_s", age_s, f"a bar was due at {self._due[1].isoformat()}")
 

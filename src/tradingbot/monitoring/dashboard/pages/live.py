@@ -69,7 +69,8 @@ def _choose_session(frame: Frame) -> str | None:
     views = frame.watched.sessions()
     if not views:
         return None
-    order = {"live": 0, "waiting": 1, "stale": 0, "unknown": 2, "stopped": 3, "ended": 4}
+    order = {"stale": 0, "live": 0, "catching up": 0, "waiting": 1}
+    order |= {"unknown": 2, "stopped": 3, "ended": 4}
     names = [each.name for each in sorted(views, key=lambda each: order[each.freshness.state])]
     if len(names) == 1:
         return names[0]

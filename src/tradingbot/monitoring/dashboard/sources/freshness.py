@@ -12,12 +12,14 @@ from tradingbot.domain.errors import UserError
 from tradingbot.domain.timeframe import BarGrid, Timeframe
 from tradingbot.monitoring.dashboard.sources.session_place import WatchedTerms
 from tradingbot.runtime.session.clock import ExchangeHours
+from tradingbot.runtime.session.phase import NOT_RUNNING, STARTING, Phase
 
-Liveness = Literal["live", "waiting", "stale", "stopped", "ended", "unknown"]
+Liveness = Literal["live", "waiting", "stale", "stopped", "ended", "unknown", "catching up"]
 GRACE_S = 120.0
 """After the close of a live bar, until it should have been traded."""
 REPLAY_GRACE_S = 10.0
 """After the next bar of a replay was due by its speed, until it counts as stale."""
+_UNTOLD = Phase(NOT_RUNNING)
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ class Freshness:
     @property
     def is_speaking(self) -> bool:
         """Whether its numbers are of now."""
-        return self.state in ("live", "waiting")
+        return self.state in ("live", "waiting", "catching up")
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,8 @@ class Heard:
     n_bars: int
     """Bars that it settled."""
     is_running: bool | None
+    phase: Phase = _UNTOLD
+    """What its process said that it is at."""
 
 
 def judge_session(heard: Heard, terms: WatchedTerms | None) -> Freshness:
@@ -55,18 +59,34 @@ def judge_session(heard: Heard, terms: WatchedTerms | None) -> Freshness:
 
     A live one must have settled every bar that closed two minutes ago or earlier by the exchange's
     calendar; a replay must have said something ten seconds after its next bar was due by its speed.
+    One that starts, or takes bars of before again, is behind and not stale as long as it comes on.
     """
     if terms is None or heard.is_running is None:
         return Freshness("unknown", heard.at, "only its journal is known here")
     if not heard.is_running:
         whole = terms.n_bars is not None and heard.n_bars >= terms.n_bars - 1
         why = "every bar was traded" if whole else "no process trades it"
-        return Freshness("ended" if whole else "stopped", heard.at, why)
+        return Freshness("ended" if whole else "stopped", heard.phase.beat_at or heard.at, why)
+    if (behind := _judge_behind(heard.now, heard.phase)) is not None:
+        return behind
     if heard.bar is None:
         return Freshness("waiting", heard.at, "no bar was settled yet")
     if terms.is_replay:
         return _judge_replay(heard, heard.bar, terms)
     return _judge_live(heard, heard.bar, terms)
+
+
+def _judge_behind(now: datetime, phase: Phase) -> Freshness | None:
+    """Tell whether a process that starts or catches up comes on; None where it does neither."""
+    since = phase.silent_since(now)
+    if since is None:
+        return None
+    if not phase.catches_up(now):
+        return Freshness("stale", since, f"it is {phase.name}, and nothing came of it since")
+    why = "its process starts" if phase.name == STARTING else "bars of before are taken"
+    if phase.n_bars is not None:
+        why += f", {phase.n_bars}"
+    return Freshness("catching up", phase.told_at, why)
 
 
 def judge_file(

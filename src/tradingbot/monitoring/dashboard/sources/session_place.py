@@ -14,6 +14,7 @@ from tradingbot.risk.limits import SessionLimits
 from tradingbot.runtime.journal.address import JournalAddress, read_address
 from tradingbot.runtime.journal.reading import JournalReader
 from tradingbot.runtime.session.folder import SessionFolder, list_sessions
+from tradingbot.runtime.session.phase import NOT_RUNNING, Phase, look_at_phase
 
 _WAL = "-wal"
 
@@ -57,6 +58,10 @@ class SessionPlace:
     def is_running(self) -> bool | None:
         """Whether a process trades it now; None where that cannot be seen from here."""
         return None if self.folder is None else self.folder.is_running
+
+    def phase(self) -> Phase:
+        """Return what its process is at, and its last sign of life."""
+        return Phase(NOT_RUNNING) if self.folder is None else look_at_phase(self.folder)
 
     def terms(self) -> WatchedTerms | None:
         """Return what it is held to; None where only its journal is known, or it is damaged."""

@@ -171,7 +171,8 @@ class SessionWatch:
         known = self._known
         bar = None if known.state is None else known.state.at
         running = self.place.is_running
-        heard = Heard(self._clock(), known.heard_at, bar, len(known.equity), running)
+        seen = (known.heard_at, bar, len(known.equity), running, self.place.phase())
+        heard = Heard(self._clock(), *seen)
         return judge_session(heard, self.place.terms())
 
     def _unreadable(self, problem: str) -> SessionView:

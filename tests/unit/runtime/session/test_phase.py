@@ -1,0 +1,151 @@
+"""What a process says that it is at, and its last sign of life, as others read them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fixtures.watched_sessions import begin, fill_session, make_session, settle, watch, writing
+from tradingbot.domain.timeframe import BarGrid
+from tradingbot.monitoring.alerts.sources.sessions import WatchedSession
+from tradingbot.runtime.session.bars import MarketBar
+from tradingbot.runtime.session.clock import ExchangeHours
+from tradingbot.runtime.session.folder import SessionFolder
+from tradingbot.runtime.session.phase import PhaseBoard, look_at_phase, read_phase
+
+NOW = datetime.now(UTC).replace(microsecond=0)
+
+
+class Wall:
+    """Time of day that a test moves."""
+
+    def __init__(self) -> None:
+        self.at = NOW
+
+    def __call__(self) -> datetime:
+        return self.at
+
+
+def bars(n_bars: int, last: datetime) -> Iterator[MarketBar]:
+    for number in range(n_bars):
+        at = last - timedelta(hours=n_bars - 1 - number)
+        yield MarketBar(number, at, np.ones(1, dtype=np.bool_), {}, {})
+
+
+def board_of(folder: SessionFolder, wall: Wall, *, is_live: bool = True) -> PhaseBoard:
+    day = NOW.date()
+    hours = ExchangeHours(
+        "24/7", "1h", BarGrid.SESSION, day - timedelta(days=9), day + timedelta(days=9)
+    )
+    return PhaseBoard(folder, hours, first_bar=2, waits=is_live, is_live=is_live, now=wall)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> SessionFolder:
+    return fill_session(tmp_path, bars=3)
+
+
+def test_bars_that_are_streamed_again_are_progress_by_the_second(folder: SessionFolder) -> None:
+    wall = Wall()
+    with folder.hold():
+        board = board_of(folder, wall)
+        seen = []
+        for _ in board.stream(bars(40, NOW - timedelta(days=2)), 1000):
+            wall.at += timedelta(seconds=0.5)
+            seen.append(look_at_phase(folder))
+
+        assert seen[-1].name == "catching up"
+        assert seen[-1].n_bars is not None
+        assert seen[-1].n_bars.endswith("of 1000 bars")
+        assert seen[-1].told_at is not None
+        assert wall.at - seen[-1].told_at <= timedelta(seconds=1.5)
+        assert seen[-1].catches_up(wall.at)
+        assert not seen[-1].catches_up(wall.at + timedelta(seconds=62))
+
+
+def test_live_bars_that_closed_while_it_was_away_are_caught_up_with(folder: SessionFolder) -> None:
+    wall = Wall()
+    with folder.hold():
+        board = board_of(folder, wall)
+        names = []
+        for bar in bars(6, NOW):
+            board.take(bar)
+            names.append(read_phase(folder)["phase"])
+
+    assert names[-3:] == ["catching up", "catching up", "waiting"]
+
+
+def test_venue_that_is_away_is_no_progress_of_bars(folder: SessionFolder) -> None:
+    wall = Wall()
+    with folder.hold():
+        board = board_of(folder, wall)
+        board.wait_for_venue()
+        for _ in board.stream(bars(5, NOW), 5):
+            wall.at += timedelta(seconds=2)
+
+        found = look_at_phase(folder)
+
+    assert found.name == "waiting for its venue"
+    assert not found.catches_up(wall.at)
+
+
+def test_process_that_took_the_lock_after_the_last_word_starts(folder: SessionFolder) -> None:
+    board_of(folder, Wall()).take(next(bars(1, NOW)))
+    _set_time(folder.path / "phase.json", NOW - timedelta(days=1))
+    with folder.hold():
+        starting = look_at_phase(folder)
+
+    assert starting.name == "starting"
+    assert starting.catches_up(datetime.now(UTC))
+
+
+def test_killed_session_is_stopped_since_its_last_sign_of_life(
+    tmp_path: Path, folder: SessionFolder
+) -> None:
+    wall = Wall()
+    board = board_of(folder, wall)
+    _set_time(folder.path / "phase.json", NOW - timedelta(days=1))
+    wall.at += timedelta(seconds=2)
+    board.beat()
+    alive = (folder.path / "phase.json").stat().st_mtime
+    for file in folder.path.glob("journal.sqlite*"):  # others read it, and SQLite tidied up
+        _set_time(file, NOW + timedelta(hours=5))
+
+    (view,) = watch(tmp_path, NOW + timedelta(hours=6)).sessions()
+
+    assert alive >= NOW.timestamp()
+    assert view.freshness.state == "stopped"
+    assert view.freshness.since == datetime.fromtimestamp(alive, UTC)
+
+
+def test_alert_of_old_data_is_silent_while_a_session_catches_up(tmp_path: Path) -> None:
+    folder = make_session(tmp_path, "live", bars="alpaca", stop_bar=None)
+    with writing(folder) as journal:
+        journal.record(*begin(), settle(0), session="live")
+    wall, watched = Wall(), WatchedSession(folder)
+
+    def age_s() -> float:
+        return {each.metric: each.value for each in watched.measure(wall.at)}["data_age_s"]
+
+    with folder.hold():
+        board = board_of(folder, wall)
+        next(board.stream(bars(40, NOW - timedelta(days=2)), 40))
+        wall.at += timedelta(seconds=2)
+        for _ in board.stream(bars(3, NOW - timedelta(days=2)), 40):
+            pass
+        going = age_s()
+        wall.at += timedelta(seconds=70)
+        stalled = age_s()
+    watched.close()
+
+    assert going == 0.0
+    assert stalled > 300.0
+
+
+def _set_time(path: Path, at: datetime) -> None:
+    os.utime(path, (at.timestamp(), at.timestamp()))
