@@ -51,6 +51,9 @@ def pair_weights(utility: Tensor, sigma: float) -> Tensor:
 
 
 def distinct_share(fitness: Tensor) -> Tensor:
-    """Return the share of different values among what members earned, (N,), of (P, N)."""
+    """Return how many members differ from the others, of how many could, (N,), of (P, N).
+
+    0: all earned the same, however many they are; 1: no two did.
+    """
     ordered = comparable_fitness(fitness).sort(0).values
-    return (1.0 + (ordered[1:] != ordered[:-1]).sum(0)) / len(fitness)
+    return (ordered[1:] != ordered[:-1]).sum(0) / (len(fitness) - 1.0)

@@ -146,7 +146,7 @@ class GuardConfig:
     """Updates that an actor may be behind: corrected ratios of older weights say little."""
     distinct_members: float = bounded(0.10, "[0, 1]")
     """Share of different results among members of a population below which there is a warning; one
-    result for all is critical."""
+    result for all, a share of 0, is critical."""
     stuck_episodes: int = bounded(1_000, ">= 1")
     """Episodes in one stage of a curriculum after which an agent counts as stuck."""
     intrinsic_share: float = bounded(0.15, "[0, 1]")

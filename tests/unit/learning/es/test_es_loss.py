@@ -44,6 +44,7 @@ def test_pair_is_followed_by_the_difference_of_its_members() -> None:
 
 
 def test_share_of_different_results() -> None:
-    fitness = torch.tensor([[1.0, 1.0], [1.0, 2.0], [1.0, 2.0], [1.0, 3.0]])
+    fitness = torch.tensor([[1.0, 1.0, 1.0], [1.0, 2.0, 2.0], [1.0, 2.0, 3.0], [1.0, 3.0, 4.0]])
 
-    assert distinct_share(fitness).tolist() == [0.25, 0.75]
+    torch.testing.assert_close(distinct_share(fitness), torch.tensor([0.0, 2.0 / 3.0, 1.0]))
+    assert distinct_share(fitness[:2]).tolist() == [0.0, 1.0, 1.0]

@@ -14,6 +14,7 @@ from tradingbot.envs.population import PopulationTask
 from tradingbot.learning.es.config import ESConfig
 from tradingbot.learning.es.learner import ES
 from tradingbot.learning.guards import Diagnosis, FlightRecorder, GuardConfig
+from tradingbot.learning.guards.detector import AlarmLevel
 from tradingbot.learning.impala.config import IMPALAConfig
 from tradingbot.learning.impala.learner import IMPALA
 from tradingbot.learning.learner import Learner
@@ -33,16 +34,20 @@ def told(learner: Learner, code: str, updates: int = 4) -> list[Diagnosis]:
     return [each for each in reports[-1].verdicts if each.code == code]
 
 
+@pytest.mark.parametrize("population", [2, 8, 64, 256])
 @pytest.mark.parametrize(("sigma", "is_told"), [(1e-12, True), (0.1, False)])
-def test_population_whose_members_are_all_alike_is_told(sigma: float, is_told: bool) -> None:
+def test_population_whose_members_are_all_alike_is_told(
+    sigma: float, is_told: bool, population: int
+) -> None:
     task = SignalTask(2, 4)
-    config = ESConfig(actor=HEAD, population=32, bars=8, sigma=sigma)
+    config = ESConfig(actor=HEAD, population=population, bars=8, sigma=sigma)
 
     found = told(ES(task, TableView(task.table), config, seed=1), "POPULATION_COLLAPSED")
 
     assert bool(found) is is_told
     if is_told:
-        assert "3 % different results" in found[0].words
+        assert {each.severity for each in found} == {AlarmLevel.CRITICAL}
+        assert "all members of its population come to one result" in found[0].words
         assert "learner.es.sigma" in found[0].remedy
 
 

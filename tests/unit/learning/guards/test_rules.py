@@ -94,7 +94,8 @@ def test_sound_history_breaks_no_rule() -> None:
         ("ACTORS_LAG", {"actors/largest_lag": 9.0}, WARNING),
         ("POPULATION_COLLAPSED", {"population/distinct_share": 0.10}, None),
         ("POPULATION_COLLAPSED", {"population/distinct_share": 0.09}, WARNING),
-        ("POPULATION_COLLAPSED", {"population/distinct_share": 1 / 256}, CRITICAL),
+        ("POPULATION_COLLAPSED", {"population/distinct_share": 1 / 255}, WARNING),
+        ("POPULATION_COLLAPSED", {"population/distinct_share": 0.0}, CRITICAL),
         ("CURRICULUM_STUCK", {"curriculum/unpassed_episodes": 1_000.0}, None),
         ("CURRICULUM_STUCK", {"curriculum/unpassed_episodes": 1_001.0}, WARNING),
         ("INTRINSIC_DOMINATES", {"curiosity/share": 0.15}, None),
@@ -373,6 +374,11 @@ def test_window_that_the_buffer_cannot_fill_is_judged_when_the_buffer_is_full() 
             "POPULATION_COLLAPSED",
             {"population/distinct_share": 0.05},
             "members of its population come to 5 %",
+        ),
+        (
+            "POPULATION_COLLAPSED",
+            {"population/distinct_share": 0.0},
+            "all members of its population come to one result (limit 10 %)",
         ),
         (
             "CURRICULUM_STUCK",

@@ -6,9 +6,6 @@ from tradingbot.learning.guards.config import GuardConfig
 from tradingbot.learning.guards.detector import Detection, Detector, Scene, percent
 from tradingbot.learning.guards.history import History
 
-_ONE_RESULT = 1.5 / 256
-"""Share up to which one result stands for all: a population of 256 with two has 0.0078."""
-
 
 class ActorsLag(Detector, code="ACTORS_LAG", cure="none"):
     """Actors are too far behind: what they collect says little of the policy that learns."""
@@ -38,14 +35,15 @@ class PopulationCollapsed(Detector, code="POPULATION_COLLAPSED", cure="entropy")
     )
 
     def check(self, history: History, config: GuardConfig) -> Detection:
-        """Compare the share of different results; unknown where there is no population."""
+        """Compare the share of different results, 0 where all are one; unknown without members."""
         share, limit = history["population/distinct_share"], config.distinct_members
-        return Detection.of(share, limit, share < limit, share < min(limit, _ONE_RESULT))
+        return Detection.of(share, limit, share < limit, (share == 0.0) & (limit > 0.0))
 
     def words(self, scene: Scene) -> str:
         """Tell the share."""
         share, limit = scene.now("population/distinct_share"), scene.config.distinct_members
         said = f"members of its population come to {percent(share)} different results"
+        said = said if share > 0.0 else "all members of its population come to one result"
         return f"{said} (limit {percent(limit)}): variations of its weights change nothing"
 
 
