@@ -198,10 +198,8 @@ def look_at_phase(folder: SessionFolder) -> Phase:
     beat_at, began_at = _time_of(path), _time_of(folder.lock)
     if not folder.is_running:
         return Phase(NOT_RUNNING, beat_at=beat_at)
-    if beat_at is None:
-        return Phase(STARTING)
     starting = Phase(STARTING, told_at=began_at, beat_at=beat_at)
-    if began_at is not None and beat_at < began_at:
+    if beat_at is None or (began_at is not None and beat_at < began_at):
         return starting
     try:
         found = json.loads(path.read_text("utf-8"))
@@ -216,7 +214,7 @@ def look_at_phase(folder: SessionFolder) -> Phase:
             beat_at,
         )
     except (OSError, ValueError, TypeError, LookupError):
-        return Phase(STARTING, beat_at=beat_at)
+        return starting
 
 
 def read_phase(folder: SessionFolder) -> dict[str, Any]:

@@ -136,3 +136,13 @@ def test_session_that_was_killed_is_stopped_since_its_last_sign_of_life() -> Non
     found = judge_session(dead, terms())
 
     assert (found.state, found.since) == ("stopped", beat)
+
+
+def test_replay_that_caught_up_is_live_though_it_wrote_long_ago() -> None:
+    now = FRIDAY_BAR + timedelta(hours=5)
+    waits = Phase("waiting", None, None, now - timedelta(seconds=5), now)
+    caught_up = replace(heard(FRIDAY_BAR), now=now, phase=waits)
+
+    assert judge_session(caught_up, terms(bars="replay", speed=3600.0)).state == "live"
+    later = replace(caught_up, now=now + timedelta(hours=1))
+    assert judge_session(later, terms(bars="replay", speed=3600.0)).state == "stale"

@@ -147,5 +147,24 @@ def test_alert_of_old_data_is_silent_while_a_session_catches_up(tmp_path: Path) 
     assert stalled > 300.0
 
 
+def test_alert_of_old_data_comes_though_a_process_dies_of_every_start(tmp_path: Path) -> None:
+    folder = make_session(tmp_path, "live", bars="alpaca", stop_bar=None)
+    with writing(folder) as journal:
+        journal.record(*begin(), settle(0), session="live")
+    watched, ages = WatchedSession(folder), []
+
+    for started in (0, 100, 200):
+        with folder.hold():
+            at = NOW + timedelta(seconds=started)
+            _set_time(folder.lock, at)
+            for later in (5, 40):
+                now = at + timedelta(seconds=later)
+                ages += [e.value for e in watched.measure(now) if e.metric == "data_age_s"]
+    watched.close()
+
+    assert ages[:3] == [0.0] * 3  # as long as one may take to start
+    assert min(ages[3:]) > 300.0
+
+
 def _set_time(path: Path, at: datetime) -> None:
     os.utime(path, (at.timestamp(), at.timestamp()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
@@ -27,7 +28,7 @@ from tradingbot.runtime.journal.journal import MAX_BUFFERED_EVENTS
 from tradingbot.runtime.journal.reading import JournalReader
 from tradingbot.runtime.session.breaker_record import recall_breakers
 from tradingbot.runtime.session.folder import SessionFolder, list_sessions
-from tradingbot.runtime.session.phase import look_at_phase
+from tradingbot.runtime.session.phase import STARTING, look_at_phase
 
 _REPLAY = "replay"
 _FAR = timedelta(days=14)
@@ -78,6 +79,8 @@ class WatchedSession:
         self._buffered: tuple[tuple[int, int], int] = ((0, 0), 0)
         self._due: tuple[datetime, datetime] | None = None
         """Close of a bar, and when the next one is due."""
+        self._starts_since: datetime | None = None
+        """Since when it starts, again and again where its process dies of it."""
 
     def measure(self, now: datetime) -> list[MetricSample]:
         """Return what is known of it now; of one that was stopped only what waits on disk."""
@@ -89,6 +92,8 @@ class WatchedSession:
         known, is_live = self._known, self._settings["bars"] != _REPLAY
         is_dead = is_live and not is_running and known.started_at is not None
         is_dead = is_dead and not known.is_stopped
+        if not is_running and known.is_stopped:
+            self._starts_since = None
         if is_live:
             told = "" if not is_dead else "it has no process"
             samples.append(self._sample("session_dead", float(is_dead), told))
@@ -165,7 +170,11 @@ class WatchedSession:
         if self._due is None or self._due[0] != last:
             self._due = (last, self._next_close(last))
         phase = look_at_phase(self.folder)
-        if phase.catches_up(now):
+        if phase.name != STARTING:
+            self._starts_since = None
+        elif self._starts_since is None:
+            self._starts_since = phase.told_at
+        if replace(phase, told_at=self._starts_since or phase.told_at).catches_up(now):
             return self._sample("data_age_s", 0.0, f"it is {phase.name}")
         age_s = max(0.0, (now - self._due[1]).total_seconds())
         return self._sample("data_age_s", age_s, f"a bar was due at {self._due[1].isoformat()}")

@@ -109,7 +109,10 @@ def judge_file(
 
 
 def _judge_replay(heard: Heard, bar: datetime, terms: WatchedTerms) -> Freshness:
-    """Nights between bars take their time too, at the speed of the replay."""
+    """Nights between bars take their time too, at the speed of the replay.
+
+    One that caught up has only just come to its next bar, whenever it wrote last.
+    """
     gap_s = 0.0
     if terms.speed:
         gap = Timeframe.parse(terms.timeframe).duration
@@ -118,9 +121,11 @@ def _judge_replay(heard: Heard, bar: datetime, terms: WatchedTerms) -> Freshness
             gap = hours.next_close(bar) - bar
         gap_s = gap.total_seconds() / terms.speed
     silence_s = gap_s + REPLAY_GRACE_S
-    if heard.at is not None and (heard.now - heard.at).total_seconds() > silence_s:
-        return Freshness("stale", heard.at, f"nothing for more than {silence_s:.0f} s")
-    return Freshness("live", heard.at)
+    said = [each for each in (heard.at, heard.phase.told_at) if each is not None]
+    at = max(said, default=None)
+    if at is not None and (heard.now - at).total_seconds() > silence_s:
+        return Freshness("stale", at, f"nothing for more than {silence_s:.0f} s")
+    return Freshness("live", at)
 
 
 def _judge_live(heard: Heard, bar: datetime, terms: WatchedTerms) -> Freshness:
