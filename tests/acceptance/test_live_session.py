@@ -199,6 +199,22 @@ def require_no_secret(desk: LiveDesk) -> None:
         assert holding == []
 
 
+@pytest.mark.parametrize(("half_spread_ccy", "code"), [(5.0, "QUOTE_WIDE"), (0.0, "QUOTE_CROSSED")])
+def test_D30_no_market_order_is_sent_into_a_wide_or_a_locked_quote(
+    desk: LiveDesk, half_spread_ccy: float, code: str
+) -> None:
+    desk.market.half_spread_ccy = half_spread_ccy
+    name = code.lower()
+    desk.stop_at(name, at(WEDNESDAY, 17, 40))
+    desk.start(name, "--broker", "alpaca", "--limit", "max_spread_frac=0.005")
+    document = desk.status(name)
+
+    assert document["denials"][code] > 0
+    assert document["n_sent"] == 0
+    assert document["n_judged"] == document["orders"]["denied"]
+    assert not desk.fake.state()["orders"]
+
+
 def test_B05_session_waits_while_the_venue_is_away(desk: LiveDesk) -> None:
     def fail(rate: float) -> None:
         rates = {"502_html": rate} if rate else {}

@@ -52,6 +52,11 @@ HOW: dict[Denial | SessionDenial, tuple[str, str]] = {
         "fraction",
         "Set a limit that far from the last price; let the venue trade that far from the close",
     ),
+    SessionDenial.QUOTE_CROSSED: (
+        _FLAG,
+        "Send a market order while the bid reaches the ask, or nobody quotes a side",
+    ),
+    SessionDenial.QUOTE_WIDE: ("fraction", "Send a market order into a spread that wide"),
     SessionDenial.PRICE_JUMP: ("fraction", "Let one price differ that much from the one before"),
     SessionDenial.CRITICAL_DRAWDOWN: (
         "fraction of the peak",

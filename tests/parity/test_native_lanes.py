@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from fixtures.trading_worlds import small_world
+from fixtures.trading_worlds import delisted, small_world
 from tradingbot.agents.baselines.market_rules import RandomTargets
 from tradingbot.agents.policy import Policy, PolicyInputs
 from tradingbot.data.splits import IndexRange
@@ -84,6 +84,22 @@ def test_compiled_lanes_equal_the_tensors_bit_for_bit(name: str) -> None:
     assert np.array_equal(by_tensors.realised_ccy, compiled.realised_ccy)
     # Sums of many bars: tensors add sixty-four at a time.
     np.testing.assert_allclose(by_tensors.terms, compiled.terms, rtol=1e-12, atol=1e-12)
+
+
+def test_D21_delisting_is_that_of_the_tensors_bit_for_bit() -> None:
+    world = delisted(small_world(), 1, LAST - 20)
+    account = replace(SHORT_IMPACT.rules.account, delisted_after_bars=4)
+    config = replace(SHORT_IMPACT, rules=replace(SHORT_IMPACT.rules, account=account))
+    policies = [PolicyUnderTest("random", RandomTargets(1)), PolicyUnderTest("wild", Wild())]
+    span = IndexRange(FIRST, LAST + 1)
+
+    by_tensors, compiled = (
+        simulate_policies(world, config, policies, span, native=native) for native in (False, True)
+    )
+
+    assert (by_tensors.column("exit_units") != 0.0).any()
+    assert np.array_equal(by_tensors.bars, compiled.bars)
+    assert np.array_equal(by_tensors.realised_ccy, compiled.realised_ccy)
 
 
 def test_lanes_shared_by_threads_are_the_same() -> None:

@@ -45,6 +45,8 @@ class SessionDenial(IntEnum):
     MESSAGE_RATE = 56
     STALE_PRICE = 34
     PRICE_COLLAR = 35
+    QUOTE_CROSSED = 78
+    QUOTE_WIDE = 79
     PRICE_JUMP = 57
     CRITICAL_DRAWDOWN = 58
     REDUCING_ONLY = 59
@@ -83,3 +85,4 @@ class ExitReason(IntEnum):
     MAX_HOLDING = 4
     STOP_LOSS = 5
     TAKE_PROFIT = 6
+    DELISTED = 7

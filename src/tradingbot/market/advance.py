@@ -18,7 +18,7 @@ from tradingbot.market.actions.target import decode_target
 from tradingbot.market.bars import Bar
 from tradingbot.market.buying_power import BuyingPower, buying_power_of
 from tradingbot.market.costs import CostRates
-from tradingbot.market.exits import forced_exit, stop_within_bar
+from tradingbot.market.exits import close_delisted, forced_exit, stop_within_bar
 from tradingbot.market.fills import execute, volume_cap
 from tradingbot.market.ledger import FillBatch, apply_fill, no_fill
 from tradingbot.market.marking import episode_ends, mark_to_close
@@ -40,7 +40,7 @@ class Advanced(NamedTuple):
     fill: FillBatch
     """At the open."""
     exit_fill: FillBatch
-    """Of a stop or a take-profit within the bar."""
+    """Of a stop, a take-profit or a delisting within the bar."""
     exit_reason: Tensor
     """int32 `ExitReason` of a forced exit or a stop."""
     denial: Tensor
@@ -189,8 +189,10 @@ def settle_bar(
         bar: The bar of the fills.
         sent: What was sent.
         fill: What was executed of it at the open.
-        exit_fill: What a stop or a take-profit executed within the bar; as simulated where None.
+        exit_fill: What a stop or a take-profit executed within the bar; as simulated where None,
+            delistings too.
     """
+    closes_delisted = rules.account.closes_delisted and exit_fill is None
     held = _hold(rules, apply_fill(account, fill, sent.largest))
     reason = sent.forced
     if rules.account.watches_bars:
@@ -202,6 +204,13 @@ def settle_bar(
         held = _hold(rules, apply_fill(held, exit_fill, sent.largest))
         reason = torch.where(exit_fill.units != 0.0, stopped, sent.forced)
     exit_fill = no_fill(sent.order) if exit_fill is None else exit_fill
+    if closes_delisted:
+        gone = close_delisted(rules.account, held, bar)
+        held = _hold(rules, apply_fill(held, gone, sent.largest))
+        is_gone = gone.units != 0.0  # in a bar without a market, where nothing else fills
+        reason = torch.where(is_gone, int(ExitReason.DELISTED), reason)
+        pairs = zip(gone, exit_fill, strict=True)
+        exit_fill = FillBatch(*(torch.where(is_gone, new, old) for new, old in pairs))
     after = mark_to_close(rules.account, rates, held, bar, account.equity)
     after = _remember(after, sent.decision, sent.denial)
     ends = episode_ends(after, rules.episode.episode_bars)

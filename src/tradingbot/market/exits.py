@@ -1,4 +1,4 @@
-"""Positions closed by rule: at the next open (forced) and within the bar (stop, take profit)."""
+"""Positions closed by rule: at the next open, within the bar, and where a symbol is gone."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import torch
 from torch import Tensor
 
 from tradingbot.domain.denial import ExitReason
+from tradingbot.domain.exact_number import MAX_DECIMALS
 from tradingbot.market.account import Account
 from tradingbot.market.bars import Bar
+from tradingbot.market.ledger import FillBatch
 from tradingbot.market.params import NEVER_FRAC, AccountRules
+from tradingbot.market.quantity import round_units
 
 
 def forced_exit(rules: AccountRules, account: Account) -> Tensor:
@@ -28,6 +31,26 @@ def is_beyond_loss(rules: AccountRules, account: Account) -> Tensor:
     """Tell which positions (B,) lost `position_loss_frac` of their entry price, or hold nothing."""
     move = torch.sign(account.units) * (account.mark - account.entry)
     return move <= -min(rules.position_loss_frac, NEVER_FRAC) * account.entry
+
+
+def close_delisted(rules: AccountRules, account: Account, bar: Bar) -> FillBatch:
+    """Close positions (B,) in symbols that have had no bar for so long, at what is left of them.
+
+    It reads the past alone: a symbol that comes back was closed as well. The haircut is against the
+    position, long or short, whatever cash there is, and there is no commission.
+    """
+    absent = (bar.tradable == 0.0) & (account.stale_bars + 1 >= rules.delisted_after_bars)
+    is_gone = absent & (account.units != 0.0)
+    price = bar.close * (1.0 - torch.sign(account.units) * rules.delisting_haircut_frac)
+    if rules.quantity_decimals is not None:
+        price = round_units(price, MAX_DECIMALS)
+    none = torch.zeros_like(price)
+    return FillBatch(
+        units=torch.where(is_gone, -account.units, none),
+        price=torch.where(is_gone, price, none),
+        base=torch.where(is_gone, bar.close, none),
+        fee=none,
+    )
 
 
 def stop_within_bar(rules: AccountRules, account: Account, bar: Bar) -> tuple[Tensor, Tensor]:

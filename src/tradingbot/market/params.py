@@ -52,6 +52,11 @@ class AccountRules(CheckedFields):
     portfolio_loss_frac: float = bounded(0.20, "(0, 1]")
     """Loss of the account, of its initial cash, at which everything is closed and trading ends."""
 
+    delisted_after_bars: int = bounded(NEVER_BARS, ">= 1")
+    """Bars in a row without the symbol after which it counts as delisted: a position is closed at
+    its last price less the haircut."""
+    delisting_haircut_frac: float = bounded(0.3, "[0, 1]")
+    """What is lost of the last price where a symbol is delisted."""
     quantity_decimals: int | None = None
     """Decimals of units that a venue takes, 0 to 9; orders, fills and positions have no more, and
     prices and fees of fills have nine. None: any number."""
@@ -67,6 +72,11 @@ class AccountRules(CheckedFields):
     def watches_bars(self) -> bool:
         """Whether a stop or a take-profit is set, so that the inside of bars matters."""
         return self.stop_loss_frac < math.inf or self.take_profit_frac < math.inf
+
+    @property
+    def closes_delisted(self) -> bool:
+        """Whether positions in symbols that have no bars any more are closed."""
+        return self.delisted_after_bars < NEVER_BARS
 
 
 @dataclass(frozen=True)

@@ -97,6 +97,8 @@ class SessionLimits(CheckedFields):
     closed."""
     restricted_symbols: tuple[str, ...] = ()
     """Symbols that are not traded at all."""
+    max_spread_frac: float = bounded(0.02, "(0, inf)")
+    """Ask less bid, of the price between them, beyond which no market order is sent."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -136,6 +138,7 @@ WIDEST_SESSION_LIMITS = SessionLimits(
     min_confidence=0.0,
     max_correlated_frac=1e12,
     price_collar_frac=1.0,
+    max_spread_frac=1e12,
     max_price_age_s=1e12,
     max_open_order_frac=1e12,
     max_drawdown_frac=1.0,

@@ -32,6 +32,10 @@ class SessionFacts(NamedTuple):
     """Price of a limit order; `last_price` for a market order."""
     last_price: Tensor | None = None
     """Last price that was traded or quoted."""
+    quote_is_crossed: Tensor | None = None
+    """1 where the bid reaches the ask, or a side is missing; 0 for an order with a limit."""
+    spread_frac: Tensor | None = None
+    """Ask less bid, of the price between them; 0 for an order with a limit."""
     last_price_age_s: Tensor | None = None
     """Seconds since then."""
     loss_today_frac: Tensor | None = None

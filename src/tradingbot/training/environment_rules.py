@@ -116,6 +116,12 @@ def _portfolio_rules(
         tuple(f"task.rules.account.{name}" for name in exits),
     )
     yield (
+        not rules.account.closes_delisted,
+        "task.rules.account.delisted_after_bars must be left out in environment portfolio: its net "
+        f"orders fill at opens, was {rules.account.delisted_after_bars}",
+        ("task.rules.account.delisted_after_bars",),
+    )
+    yield (
         encoder == "row",
         "encoder.preset must be row in environment portfolio: one agent sees all symbols, "
         f"was {encoder}",

@@ -12,7 +12,13 @@ from reference.scalar_simulator.account import ScalarAccount
 from reference.scalar_simulator.actions import ScalarDecision, read_action
 from reference.scalar_simulator.bar import ScalarBar
 from reference.scalar_simulator.book import open_book
-from reference.scalar_simulator.exits import NONE, forced_exit, stop_within_bar
+from reference.scalar_simulator.exits import (
+    DELISTED,
+    NONE,
+    close_delisted,
+    forced_exit,
+    stop_within_bar,
+)
 from reference.scalar_simulator.fill import NO_FILL, ScalarFill, execute_order
 from reference.scalar_simulator.gate import judge_order
 from reference.scalar_simulator.ledger import book_fill
@@ -92,6 +98,12 @@ def scalar_advance(
             if exit_fill.units != 0.0:
                 book = hold_units(book_fill(book, exit_fill, room.largest), decimals)
                 reason = stop
+
+    gone = close_delisted(rules.account, book, bar, account.stale_bars)
+    if gone.units != 0.0:
+        exit_fill = gone if decimals is None else report_fill(gone)
+        book = hold_units(book_fill(book, exit_fill, room.largest), decimals)
+        reason = DELISTED
 
     after = close_bar(rules.account, costs, account, book, bar, decision, denial)
     terminated, truncated = _ends(after, rules.episode.episode_bars)

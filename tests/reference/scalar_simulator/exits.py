@@ -5,11 +5,12 @@ from __future__ import annotations
 from reference.scalar_simulator.account import ScalarAccount
 from reference.scalar_simulator.bar import ScalarBar
 from reference.scalar_simulator.book import Book
+from reference.scalar_simulator.fill import NO_FILL, ScalarFill
 from tradingbot.domain.denial import ExitReason
 from tradingbot.market.params import AccountRules
 
 NONE = int(ExitReason.NONE)
-_EMERGENCY, _MARGIN_CALL, _POSITION_LOSS, _MAX_HOLDING, _STOP_LOSS, _TAKE_PROFIT = (
+_EMERGENCY, _MARGIN_CALL, _POSITION_LOSS, _MAX_HOLDING, _STOP_LOSS, _TAKE_PROFIT, DELISTED = (
     int(reason) for reason in list(ExitReason)[1:]
 )
 
@@ -27,6 +28,14 @@ def forced_exit(rules: AccountRules, account: ScalarAccount) -> int:
     if lost >= rules.position_loss_frac * entry:
         return _POSITION_LOSS
     return _MAX_HOLDING if account.holding_bars >= rules.max_holding_bars else NONE
+
+
+def close_delisted(rules: AccountRules, book: Book, bar: ScalarBar, stale_bars: int) -> ScalarFill:
+    """Close a position whose symbol has had no bar for too long; `stale_bars` before this bar."""
+    if book.units == 0.0 or bar.tradable > 0.0 or stale_bars + 1 < rules.delisted_after_bars:
+        return NO_FILL
+    loss = rules.delisting_haircut_frac if book.units > 0.0 else -rules.delisting_haircut_frac
+    return ScalarFill(-book.units, bar.close * (1.0 - loss), bar.close, 0.0)
 
 
 def stop_within_bar(rules: AccountRules, book: Book, bar: ScalarBar) -> tuple[int, float]:

@@ -50,6 +50,8 @@ CASES = [
     (D.PRICE_COLLAR, {"limit_price": 95.0}, {"limit_price": 94.99}),
     (D.PRICE_COLLAR, {}, {"limit_price": 0.03, "last_price": 0.03}),  # the tape fell by 99.97 %
     (D.PRICE_COLLAR, {}, {"last_price": 0.0}),
+    (D.QUOTE_CROSSED, {"quote_is_crossed": 0.0}, {"quote_is_crossed": 1.0}),
+    (D.QUOTE_WIDE, {"spread_frac": 0.02}, {"spread_frac": 0.0201}),
     (D.DAILY_LOSS, {"loss_today_frac": 0.0199}, {"loss_today_frac": 0.02}),
     (D.DAILY_LOSS, {"loss_today_frac": -0.5}, {"loss_today_frac": 0.5}),
     (D.TRADE_COUNT, {"trades_today": 99.0}, {"trades_today": 100.0}),
@@ -111,7 +113,7 @@ JUDGE_REDUCING = {
     *(D.SESSION_HALTED, D.ACCOUNT_BLOCKED, D.SYMBOL_RESTRICTED, D.ASSET_NOT_TRADABLE),
     *(D.ASSET_HALTED, D.MARKET_CLOSED, D.UNANSWERED_ORDER, D.SELF_CROSS, D.MAX_QUANTITY),
     *(D.MIN_QUANTITY, D.QUANTITY_PRECISION, D.PRICE_TICK, D.ORDER_NOTIONAL, D.MESSAGE_RATE),
-    *(D.PRICE_JUMP, D.CRITICAL_DRAWDOWN),
+    *(D.PRICE_JUMP, D.CRITICAL_DRAWDOWN, D.QUOTE_CROSSED, D.QUOTE_WIDE),
 }
 SIZES = {
     # Limits small enough that an order of a few units is at them.

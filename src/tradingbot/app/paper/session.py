@@ -74,7 +74,8 @@ def open_session(
             shadow = ServedModel.open(Path(settings.shadow), sha256=settings.shadow_sha256)
         desk = desk_of(settings, journal, broker)
         if settings.broker == "alpaca":
-            desk.prices = held.enter_context(closing(open_prices(environment))).last
+            market = held.enter_context(closing(open_prices(environment)))
+            desk.prices, desk.quotes = market.last, market.quotes
         if isinstance(broker, PaperBroker):
             rewind_venue(desk, broker, clock.now())
         session = TradingSession(

@@ -20,7 +20,9 @@ from tradingbot.market.costs import CostProfile
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-_WITHIN_BAR = (int(ExitReason.STOP_LOSS), int(ExitReason.TAKE_PROFIT))
+_WITHIN_BAR = tuple(
+    int(each) for each in (ExitReason.STOP_LOSS, ExitReason.TAKE_PROFIT, ExitReason.DELISTED)
+)
 
 
 @dataclass(frozen=True, eq=False)

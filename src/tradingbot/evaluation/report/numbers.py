@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from decimal import Decimal
 
 from tradingbot.evaluation.statistics.interval import Interval
 
@@ -44,6 +45,16 @@ def bps(number: float | None, digits: int = 2) -> str:
 def count(number: float | None) -> str:
     """Write a whole number."""
     return plain(number, 0)
+
+
+def quantity(units: float | Decimal) -> str:
+    """Write units of a symbol with six significant digits.
+
+    Example:
+        >>> quantity(-18.2572), quantity(4700), quantity(0.0)
+        ('−18.2572', '4\u202f700', '0')
+    """
+    return f"{units:,.6g}".replace("-", _MINUS).replace(",", _THIN)
 
 
 def format_interval(interval: Interval | None, digits: int = 2) -> str:

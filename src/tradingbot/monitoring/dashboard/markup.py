@@ -158,8 +158,8 @@ def distance_words(each: BreakerDistance) -> str:
         return "pressed" if each.is_tripped else "not pressed"
     if each.unit == "fraction":
         return f"{percent(each.used, 2)} of {percent(each.limit, 1)}"
-    limit = "no limit" if each.limit >= 1e9 else f"of {count(each.limit)}"
-    return f"{plain(each.used, 0)} {limit}"
+    limit = ", no limit" if each.limit >= 1e9 else f" of {count(each.limit)}"
+    return f"{plain(each.used, 0)}{limit}"
 
 
 def _meter(each: BreakerDistance) -> str:

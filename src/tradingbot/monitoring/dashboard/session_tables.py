@@ -9,7 +9,7 @@ from typing import Any
 
 from tradingbot.domain.action import Action
 from tradingbot.evaluation.report.blocks import Figure
-from tradingbot.evaluation.report.numbers import NOTHING, count, percent, plain
+from tradingbot.evaluation.report.numbers import NOTHING, count, percent, plain, quantity
 from tradingbot.evaluation.report.table import (
     Cell,
     Table,
@@ -144,7 +144,7 @@ def list_positions(view: SessionView, zone: Zone) -> Table:
     at = "" if view.state is None else f" at the close {zone.moment(view.state.at)}"
     columns = [
         text_column("symbol", "symbol"),
-        column("units", lambda p: Cell(f"{p.units:,.6g}", float(p.units))),
+        column("units", lambda p: Cell(quantity(p.units), float(p.units))),
         column("entry", "entry", "average price, account currency"),
         column("last", "mark", "close, account currency"),
         column("value, ccy", "value_ccy"),
@@ -164,8 +164,8 @@ def list_open_orders(view: SessionView, zone: Zone) -> Table:
     columns = [
         text_column("symbol", lambda o: text(o.intent.symbol)),
         text_column("side", lambda o: text(o.intent.side.value)),
-        column("units", lambda o: Cell(f"{o.intent.quantity_units:,.6g}")),
-        column("filled", lambda o: Cell(f"{o.filled_units:,.6g}")),
+        column("units", lambda o: Cell(quantity(o.intent.quantity_units))),
+        column("filled", lambda o: Cell(quantity(o.filled_units))),
         text_column("kind", lambda o: text(_kind_of(o.intent))),
         text_column("status", lambda o: text(o.status.value)),
         text_column("decided at", lambda o: text(zone.moment(o.intent.decided_at))),
@@ -179,7 +179,7 @@ def list_trades(view: SessionView, zone: Zone) -> Table:
         text_column("filled at", lambda t: text(zone.moment(t.fill.filled_at))),
         text_column("symbol", lambda t: text(t.fill.symbol)),
         text_column("side", lambda t: text(t.fill.side.value)),
-        column("units", lambda t: Cell(f"{t.fill.quantity_units:,.6g}")),
+        column("units", lambda t: Cell(quantity(t.fill.quantity_units))),
         column("price", lambda t: Cell(plain(float(t.fill.price)))),
         column("P&L, ccy", _realised, "realised by this fill, net of fees"),
         text_column("why", _reason, "what the model decided at the close before"),
@@ -194,7 +194,7 @@ def list_denied(view: SessionView, zone: Zone) -> Table:
         text_column("decided at", lambda o: text(zone.moment(o.intent.decided_at))),
         text_column("symbol", lambda o: text(o.intent.symbol)),
         text_column("side", lambda o: text(o.intent.side.value)),
-        column("units", lambda o: Cell(f"{o.intent.quantity_units:,.6g}")),
+        column("units", lambda o: Cell(quantity(o.intent.quantity_units))),
         text_column("rule", lambda o: text(o.reason or NOTHING)),
     ]
     return record_table(columns, view.denied, "Last orders that the risk gate denied")

@@ -27,7 +27,7 @@ from tradingbot.market.bars import Bar
 from tradingbot.market.buying_power import buying_power_of
 from tradingbot.market.compiled import allowed_codes
 from tradingbot.market.costs import CostRates
-from tradingbot.market.ledger import FillBatch
+from tradingbot.market.ledger import FillBatch, no_fill
 from tradingbot.market.observation import observe_accounts
 from tradingbot.market.params import SimulatorParams
 from tradingbot.runtime.session.account_record import SessionAccount
@@ -136,8 +136,12 @@ class Decider:
     def settle(
         self, account: SessionAccount, row: Bar, sent: SentOrder, fill: FillBatch
     ) -> Account:
-        """Book what was filled (N,), and go to the close of the bar."""
-        return settle_bar(self.rules, self.rates, _single(account), row, sent, fill).after
+        """Book what was filled (N,), and go to the close of the bar.
+
+        What a delisting pays is the venue's to say: nothing is closed here that it still holds.
+        """
+        parts = (_single(account), row, sent, fill, no_fill(sent.order))
+        return settle_bar(self.rules, self.rates, *parts).after
 
     def decide(self, account: SessionAccount) -> Proposal:
         """Ask the model at the bar that was taken last; N accounts."""

@@ -21,6 +21,7 @@ from tradingbot.domain.events.trading import (
 )
 from tradingbot.domain.order import Order, OrderStatus
 from tradingbot.domain.position import Fill
+from tradingbot.domain.quote import Quote
 from tradingbot.runtime.approval import Approval
 from tradingbot.runtime.brokers.protocol import Broker, SubmitOutcome
 from tradingbot.runtime.gate import SessionGate
@@ -57,6 +58,8 @@ class Desk:
     holdings: Holdings
     prices: Callable[[Sequence[str]], Mapping[str, float]] | None = None
     """What symbols trade at now, at a venue with a market of its own; None: at their last close."""
+    quotes: Callable[[Sequence[str]], Mapping[str, Quote]] | None = None
+    """What bids and asks stand there now; None: nothing is quoted, as at the built-in broker."""
     health: ModelHealth = field(default_factory=ModelHealth, init=False)
     """Of the model whose orders pass."""
     journal_is_down: bool = field(default=False, init=False)

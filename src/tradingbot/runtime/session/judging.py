@@ -13,6 +13,7 @@ from torch import Tensor
 from tradingbot.domain.denial import Denial
 from tradingbot.domain.exact_number import MAX_DECIMALS
 from tradingbot.domain.order_intent import OrderIntent, Side
+from tradingbot.domain.quote import Quote
 from tradingbot.market.advance import SentOrder
 from tradingbot.market.portfolio.account import PortfolioAccount
 from tradingbot.risk.gate import OrderDenial
@@ -54,6 +55,8 @@ class VenueFacts:
     """Of the symbols that are asked for."""
     prices: Mapping[str, float] | None
     """What they trade at now; None: at their last close."""
+    quotes: Mapping[str, Quote] | None
+    """Bid and ask now; None where there are none: nothing is quoted, or the market is closed."""
 
 
 def ask_venue(desk: Desk, clock: Callable[[], datetime], symbols: Sequence[str]) -> VenueFacts:
@@ -82,6 +85,8 @@ def ask_venue(desk: Desk, clock: Callable[[], datetime], symbols: Sequence[str])
         max((abs(float(units)) for units in drift.values()), default=0.0),
         broker.assets(symbols),
         None if desk.prices is None or not symbols else desk.prices(symbols),
+        # An order that waits for the opening meets another quote than that of a closed market.
+        desk.quotes(symbols) if desk.quotes is not None and symbols and venue.is_open else None,
     )
 
 
@@ -226,6 +231,7 @@ def _context(
 ) -> OrderContext:
     (market, venue), (held, after) = facts, values
     mark, units = float(account.mark[lane]), float(account.units[lane])
+    is_crossed, spread_frac = _quoted(venue, intent.symbol)
     last_at = market.last_at[lane]
     return OrderContext(
         at=intent.decided_at,
@@ -238,6 +244,8 @@ def _context(
         held_values_ccy=held,
         last_price=(last := _known(market.last[lane])),
         venue_price=last if venue.prices is None else venue.prices.get(intent.symbol),
+        quote_is_crossed=is_crossed,
+        spread_frac=spread_frac,
         last_price_age_s=None if last_at is None else (intent.decided_at - last_at).total_seconds(),
         previous_price=_known(market.previous[lane]),
         day_volume_units=float(market.day_volume[lane]),
@@ -252,6 +260,14 @@ def _context(
         model_is_unhealthy=desk.health.problem is not None,
         journal_is_down=desk.journal_is_down,
     )
+
+
+def _quoted(venue: VenueFacts, symbol: str) -> tuple[bool | None, float | None]:
+    """Return whether a quote is crossed, and its spread; None where one should be known."""
+    if venue.quotes is None:
+        return False, 0.0
+    quote = venue.quotes.get(symbol)
+    return (None, None) if quote is None else (quote.is_crossed, quote.spread_frac)
 
 
 def _correlated(

@@ -1,22 +1,31 @@
-"""Market orders of sessions and the price collar: what the venue trades at when they are judged."""
+"""Market orders of sessions against what the venue trades at, and quotes, when they are judged."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
 from fakes.alpaca import FakeAlpaca, FaultPlan, VenueOptions
 from fixtures.alpaca_broker import CREDENTIALS, settings_of
 from fixtures.replayed_sessions import FIRST, NAME, SYMBOLS, open_session
+from fixtures.session_orders import known, quiet_gate, wanted
 from tradingbot.data.sources.pacing import Clock
+from tradingbot.domain.denial import SessionDenial
 from tradingbot.domain.errors import BrokerUnavailableError
 from tradingbot.domain.order import OrderStatus
+from tradingbot.domain.order_intent import OrderType
+from tradingbot.domain.quote import Quote
+from tradingbot.risk.gate import OrderDenial
 from tradingbot.risk.limits import WIDEST_SESSION_LIMITS
+from tradingbot.runtime.approval import Approval
 from tradingbot.runtime.brokers.alpaca.last_prices import AlpacaPrices
+from tradingbot.runtime.session.desk import Desk
 
 COLLAR = replace(WIDEST_SESSION_LIMITS, price_collar_frac=0.05)
 
@@ -50,6 +59,85 @@ def test_market_order_is_held_to_what_the_venue_trades_at(
     reasons = {(each.reason or "").split(":")[0] for each in orders}
     assert reasons == ({"PRICE_COLLAR"} if is_denied else {""})
     assert all((each.status is OrderStatus.DENIED) == is_denied for each in orders)
+
+
+@pytest.mark.parametrize(
+    ("quote", "code"),
+    [
+        (Quote(99.0, 101.0), ""),  # 2 %, the limit
+        (Quote(98.9, 101.0), "QUOTE_WIDE"),
+        (Quote(100.0, 100.0), "QUOTE_CROSSED"),  # locked
+        (Quote(100.1, 100.0), "QUOTE_CROSSED"),
+        *((Quote(0.0, 100.0), "QUOTE_CROSSED"), (Quote(100.0, 0.0), "QUOTE_CROSSED")),
+        *((Quote(math.nan, 100.0), "QUOTE_CROSSED"), (None, "QUOTE_CROSSED")),
+    ],
+)
+def test_D30_no_market_order_meets_a_crossed_or_a_wide_quote(
+    tmp_path: Path, quote: Quote | None, code: str
+) -> None:
+    limits = replace(WIDEST_SESSION_LIMITS, max_spread_frac=0.02)
+    opened = open_session(tmp_path, stop=FIRST + 3, session_limits=limits)
+    asked: list[Sequence[str]] = []
+
+    def quotes(symbols: Sequence[str]) -> Mapping[str, Quote]:
+        asked.append(symbols)
+        return {} if quote is None else dict.fromkeys(symbols, quote)
+
+    opened.session.desk.quotes = quotes
+    _show_hours(opened.session.desk, is_open=True)
+    opened.run(FIRST + 1)
+    orders = [each for each in opened.journal.orders(NAME) if "own account" not in str(each.reason)]
+    opened.close()
+
+    assert orders
+    assert len(asked) == 1  # all symbols of a bar at once
+    assert {(each.reason or "").split(":")[0] for each in orders} == {code}
+
+
+def _show_hours(desk: Desk, *, is_open: bool) -> None:
+    """Let the venue say that its market is open, or closed."""
+    clock = desk.broker.clock
+    shown = mock.Mock(side_effect=lambda: replace(clock(), is_open=is_open))
+    desk.broker.clock = shown  # type: ignore[method-assign]
+
+
+def test_D30_order_with_a_limit_passes_whatever_is_quoted() -> None:
+    crossed = {"quote_is_crossed": True, "spread_frac": -0.5}
+    market = quiet_gate().judge(wanted(), known(**crossed))
+    limit = {"order_type": OrderType.LIMIT, "limit_price": Decimal("100.00")}
+
+    assert isinstance(market, OrderDenial)
+    assert market.code is SessionDenial.QUOTE_CROSSED
+    assert isinstance(quiet_gate().judge(wanted(**limit), known(**crossed)), Approval)
+
+
+def test_D30_quotes_of_a_closed_market_are_not_asked_for(tmp_path: Path) -> None:
+    opened = open_session(tmp_path, stop=FIRST + 3, session_limits=WIDEST_SESSION_LIMITS)
+    desk = opened.session.desk
+    _show_hours(desk, is_open=False)
+
+    def quotes(symbols: Sequence[str]) -> Mapping[str, Quote]:
+        raise AssertionError("an order that waits for the opening meets another quote")
+
+    desk.quotes = quotes
+    opened.run(FIRST + 1)
+    orders = opened.journal.orders(NAME)
+    opened.close()
+
+    assert any(each.reason is None for each in orders)
+
+
+def test_D30_last_quotes_are_read_and_a_lost_answer_is_no_quote() -> None:
+    with FakeAlpaca(VenueOptions(symbols=("SPY", "BRK.B")), FaultPlan()) as fake:
+        fake.do(quotes={"SPY": [100, 100.2], "BRK.B": [400.1, 400]})
+        prices = AlpacaPrices(CREDENTIALS, settings_of(fake), Clock())
+        found = prices.quotes(["SPY", "BRK-B", "QQQ"])
+        assert found == {"SPY": Quote(100.0, 100.2), "BRK-B": Quote(400.1, 400.0)}
+        assert [each.is_crossed for each in found.values()] == [False, True]
+        fake.do(faults={"next": [{"operation": "data", "fault": "502_html"}]})
+        with pytest.raises(BrokerUnavailableError, match="what symbols trade at"):
+            prices.quotes(SYMBOLS)
+        prices.close()
 
 
 def test_last_trades_are_read_in_one_request_and_a_lost_answer_is_no_price() -> None:

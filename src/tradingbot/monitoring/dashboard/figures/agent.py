@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tradingbot.domain.order_intent import Side
-from tradingbot.evaluation.report.numbers import plain
+from tradingbot.evaluation.report.numbers import plain, quantity
 from tradingbot.monitoring.dashboard.figures.style import (
     Picture,
     add_line,
@@ -37,7 +37,8 @@ def draw_price(bars: AgentBars, palette: Palette, zone: Zone) -> Picture:
         at = np.array([fill.filled_at.replace(tzinfo=None) for fill in own], "datetime64[us]")
         where = np.clip(np.searchsorted(bars.at, at), 0, max(len(bars.at) - 1, 0))
         texts = [
-            f"{word} {fill.quantity_units:,.6g} at {zone.moment(fill.filled_at)}" for fill in own
+            f"{word} {quantity(fill.quantity_units)} at {zone.moment(fill.filled_at)}"
+            for fill in own
         ]
         add_line(
             *(figure, where, np.array([float(fill.price) for fill in own]), word, colour),

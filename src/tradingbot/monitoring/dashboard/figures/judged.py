@@ -17,6 +17,8 @@ from tradingbot.monitoring.dashboard.palette import Palette
 from tradingbot.monitoring.dashboard.sources.evaluations import SpaceRow
 from tradingbot.monitoring.dashboard.sources.trials import TrialsOfData
 
+_TRIALS_LABELLED = 12
+
 
 def draw_windows(walk: WalkForward, palette: Palette) -> Picture:
     """Draw what each walk-forward window earned beside holding."""
@@ -132,7 +134,9 @@ def draw_trials(found: TrialsOfData, palette: Palette) -> Picture:
     if math.isfinite(best):
         figure.add_hline(y=best, line={"color": palette.warm, "dash": "dash"})
     figure.add_hline(y=0, line={"color": palette.soft, "width": 1})
-    figure.update_xaxes(range=[0.5, max(len(found.trials), 1) + 0.5])
+    n_trials = max(len(found.trials), 1)
+    step = -(-n_trials // _TRIALS_LABELLED)
+    figure.update_xaxes(range=[0.5, n_trials + 0.5], tick0=1, dtick=step)  # no half a trial
     figure.update_layout(showlegend=False, hovermode="closest")
     luck = f"; best of worthless ones expected at {plain(best, 4)}" if math.isfinite(best) else ""
     return Picture(figure, f"{len(found.trials)} trials, {len(known)} with a result{luck}.")

@@ -45,6 +45,8 @@ def blank_figure(palette: Palette, *, height_px: int = 300, x: str = "", y: str 
         "tickfont": {"color": palette.soft, "size": 12},
         "automargin": True,
         "fixedrange": True,
+        "exponentformat": "none",
+        "separatethousands": True,
     }
     # With a standoff the title keeps clear of labels, however long they are.
     title = {"font": {"color": palette.soft, "size": 12}, "standoff": 8}
@@ -56,6 +58,7 @@ def blank_figure(palette: Palette, *, height_px: int = 300, x: str = "", y: str 
         font={"family": _FONT, "color": palette.ink, "size": 13},
         hoverlabel={"bgcolor": palette.paper, "font": {"color": palette.ink}},
         hovermode="x unified",
+        separators=".\u202f",
         legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": {"size": 12}},
         xaxis={**axis, "showgrid": False, "zeroline": False, "title": {"text": x, **title}},
         yaxis={**axis, "title": {"text": y, **title}},
@@ -67,7 +70,7 @@ def mark_times(figure: Any, at: NDArray[np.datetime64], zone: Zone) -> None:
     """Label an axis that counts bars by their closes: nights and week-ends take no room."""
     if not len(at):
         return
-    places = np.unique(np.linspace(0, len(at) - 1, _TICKS).round().astype(int))
+    places = np.arange(0, len(at), max(1, -(-(len(at) - 1) // (_TICKS - 1))))
     texts = zone.moments(at[places])
     is_short = at[-1] - at[0] < np.timedelta64(2, "D")
     shown = [text[11:16] if is_short else text[:10] for text in texts]

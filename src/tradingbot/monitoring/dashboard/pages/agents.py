@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 
 from tradingbot.evaluation.report.blocks import Figure
-from tradingbot.evaluation.report.numbers import bps, percent, plain
+from tradingbot.evaluation.report.numbers import bps, percent, plain, quantity
 from tradingbot.evaluation.report.table import table_of
 from tradingbot.monitoring.dashboard import markup
 from tradingbot.monitoring.dashboard.agent_cells import (
@@ -211,7 +211,7 @@ def _facts(frame: Frame, view: SessionView, bars: AgentBars, agent: str) -> list
     return [
         Figure(name, plain(float(bars.equity_ccy[-1])), f"account currency, {at}"),
         Figure("P&L", written, f"{base}since the session began, net, {at}"),
-        Figure("Holds", f"{held.units:,.6g}" if held else "nothing", f"units, {at}"),
+        Figure("Holds", quantity(held.units) if held else "nothing", f"units, {at}"),
         Figure("Close", plain(float(bars.price[-1])), f"account currency, {at}"),
         Figure(
             "Action", plain(float(last[-1]), signed=True) if len(last) else "–", "smoothed, last"

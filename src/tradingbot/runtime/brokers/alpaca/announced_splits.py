@@ -2,69 +2,23 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from decimal import Decimal
 from fractions import Fraction
-from functools import partial
 from typing import Any
 
 from tradingbot.data.sources.pacing import Clock
 from tradingbot.data.sources.vendors import AlpacaCredentials
 from tradingbot.domain.errors import BrokerUnavailableError
 from tradingbot.runtime.brokers.alpaca.access import AlpacaBrokerSettings
-from tradingbot.runtime.brokers.alpaca.rate_budget import Lane
+from tradingbot.runtime.brokers.alpaca.data_wire import FAILURES, DataWire
 from tradingbot.runtime.brokers.alpaca.reading import SymbolNames, number
-from tradingbot.runtime.brokers.alpaca.wire import (
-    AnswerLostError,
-    TooManyRequestsError,
-    TradingWire,
-    VenueRefusalError,
-    wire_symbol,
-)
 from tradingbot.runtime.stock_split import AnnouncedSplit
 
-with warnings.catch_warnings():  # the client loads a deprecated module
-    warnings.filterwarnings("ignore", "websockets", DeprecationWarning)
-    from alpaca.data.enums import CorporateActionsType
-    from alpaca.data.historical.corporate_actions import CorporateActionsClient
-    from alpaca.data.requests import CorporateActionsRequest
-
 _KINDS = {"forward_splits": "forward_split", "reverse_splits": "reverse_split"}
-FAILURES = (AnswerLostError, TooManyRequestsError, VenueRefusalError)
-CASH_IN_LIEU = "CIL"
-"""Kind of the activities by which Alpaca pays for fractions."""
-
-
-class AnnouncementWire(TradingWire):
-    """Announcements of the data interface, and payments of the account."""
-
-    def __init__(
-        self, credentials: AlpacaCredentials, settings: AlpacaBrokerSettings, clock: Clock
-    ) -> None:
-        super().__init__(credentials, settings, clock)
-        self._data = CorporateActionsClient(
-            credentials.key_id,
-            credentials.secret_key,
-            raw_data=True,
-            url_override=settings.announcements_url,
-        )
-        self._data._session.close()
-        self._data._session = self._session
-        self._data._retry, self._data._retry_codes = 0, []
-
-    def splits(self, wanted: CorporateActionsRequest) -> dict[str, Any]:
-        """Return announcements by their kinds, over as many pages as needed."""
-        return self._ask(lambda: self._data.get_corporate_actions(wanted), Lane.ORDINARY, dict)
-
-    def payments(self, after: date) -> list[dict[str, Any]]:
-        """Return what was paid for fractions after a day."""
-        query = {"after": after.isoformat(), "direction": "asc", "page_size": 100}
-        get = partial(self._client.get, f"/account/activities/{CASH_IN_LIEU}", query)
-        return self._ask(get, Lane.ORDINARY, list)
 
 
 @dataclass(frozen=True)
@@ -82,15 +36,10 @@ class AlpacaSplits:
             BrokerUnavailableError: If it cannot be told, or an announcement cannot be read.
         """
         names = SymbolNames(symbols)
-        wanted = CorporateActionsRequest(
-            symbols=[wire_symbol(each) for each in symbols],
-            types=[CorporateActionsType(each) for each in _KINDS.values()],
-            start=after + timedelta(days=1),
-            end=until,
-        )
-        with closing(AnnouncementWire(self.credentials, self.settings, self.clock)) as wire:
+        kinds, first = tuple(_KINDS.values()), after + timedelta(days=1)
+        with closing(DataWire(self.credentials, self.settings, self.clock)) as wire:
             try:
-                answer = wire.splits(wanted)
+                answer = wire.splits(symbols, kinds, first, until)
                 rows = [row for kind in _KINDS for row in answer.get(kind) or ()]
                 paid = wire.payments(after) if rows else []
                 found = {(each.symbol, each.ex_date): each for each in _read(rows, names, paid)}

@@ -2,45 +2,31 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from tradingbot.data.sources.pacing import Clock
 from tradingbot.data.sources.vendors import AlpacaCredentials
 from tradingbot.domain.errors import BrokerUnavailableError
+from tradingbot.domain.quote import Quote
 from tradingbot.runtime.brokers.alpaca.access import AlpacaBrokerSettings
-from tradingbot.runtime.brokers.alpaca.rate_budget import Lane
+from tradingbot.runtime.brokers.alpaca.data_wire import FAILURES, DataWire
 from tradingbot.runtime.brokers.alpaca.reading import SymbolNames, number
-from tradingbot.runtime.brokers.alpaca.wire import (
-    AnswerLostError,
-    TooManyRequestsError,
-    TradingWire,
-    VenueRefusalError,
-    wire_symbol,
-)
 
-with warnings.catch_warnings():  # the client loads a deprecated module
-    warnings.filterwarnings("ignore", "websockets", DeprecationWarning)
-    from alpaca.data.enums import DataFeed
-    from alpaca.data.historical import StockHistoricalDataClient
-    from alpaca.data.requests import StockLatestTradeRequest
+_Read = TypeVar("_Read")
 
 
-class AlpacaPrices(TradingWire):
-    """Last trades of many symbols in one request."""
+class AlpacaPrices:
+    """Last trades, and quotes, of many symbols; each in one request."""
 
     def __init__(
         self, credentials: AlpacaCredentials, settings: AlpacaBrokerSettings, clock: Clock
     ) -> None:
-        super().__init__(credentials, settings, clock)
-        self._place = settings.announcements_url
-        self._data = StockHistoricalDataClient(
-            credentials.key_id, credentials.secret_key, raw_data=True, url_override=self._place
-        )
-        self._data._session.close()
-        self._data._session = self._session
-        self._data._retry, self._data._retry_codes = 0, []
+        self._wire = DataWire(credentials, settings, clock)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._wire.close()
 
     def last(self, symbols: Sequence[str]) -> dict[str, float]:
         """Return the price of the last trade of each; left out are those that have none.
@@ -48,17 +34,32 @@ class AlpacaPrices(TradingWire):
         Raises:
             BrokerUnavailableError: If it cannot be told.
         """
+        return self._read(self._wire.last_trades, symbols, lambda row: float(number(row["p"])))
+
+    def quotes(self, symbols: Sequence[str]) -> dict[str, Quote]:
+        """Return bid and ask of each; left out are those that have none.
+
+        Raises:
+            BrokerUnavailableError: If it cannot be told.
+        """
+        return self._read(self._wire.last_quotes, symbols, _quote_of)
+
+    def _read(
+        self,
+        ask: Callable[[Sequence[str]], Mapping[str, Any]],
+        symbols: Sequence[str],
+        read: Callable[[Any], _Read],
+    ) -> dict[str, _Read]:
         names = SymbolNames(symbols)
-        theirs = [wire_symbol(each) for each in symbols]
-        wanted = StockLatestTradeRequest(symbol_or_symbols=theirs, feed=DataFeed.IEX)
         rule, remedy = "Alpaca must say what symbols trade at", "Nothing is assumed; look again"
         try:
-            rows: dict[str, Any] = self._ask(
-                lambda: self._data.get_stock_latest_trade(wanted), Lane.ORDINARY, dict
-            )
-            return {names.ours(each): float(number(row["p"])) for each, row in rows.items()}
-        except (AnswerLostError, TooManyRequestsError, VenueRefusalError) as e:
-            was = self.quote(e)
+            return {names.ours(each): read(row) for each, row in ask(symbols).items()}
+        except FAILURES as e:
+            was = self._wire.quote(e)
         except (KeyError, TypeError, ValueError, ArithmeticError) as e:
             was = f"an answer that cannot be read ({type(e).__name__})"
-        raise BrokerUnavailableError(rule, was=was, where=self._place, remedy=remedy)
+        raise BrokerUnavailableError(rule, was=was, where=self._wire.place, remedy=remedy)
+
+
+def _quote_of(row: Any) -> Quote:
+    return Quote(float(number(row["bp"])), float(number(row["ap"])))
