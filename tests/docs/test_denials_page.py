@@ -54,7 +54,7 @@ HOW: dict[Denial | SessionDenial, tuple[str, str]] = {
     ),
     SessionDenial.QUOTE_CROSSED: (
         _FLAG,
-        "Send a market order while the bid reaches the ask, or nobody quotes a side",
+        "Send a market order while the bid reaches the ask, or one side has no quote",
     ),
     SessionDenial.QUOTE_WIDE: ("fraction", "Send a market order into a spread that wide"),
     SessionDenial.PRICE_JUMP: ("fraction", "Let one price differ that much from the one before"),

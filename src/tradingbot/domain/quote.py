@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Quote:
-    """Best bid and ask of a symbol; a side that nobody quotes is 0."""
+    """Best bid and ask of a symbol; a side without a quote is 0."""
 
     bid: float
     ask: float

@@ -44,7 +44,7 @@ def test_D21_position_in_a_delisted_symbol_is_closed_at_its_last_price_less_a_ha
     assert trade.exit_price == pytest.approx([last * (1.0 - HAIRCUT)])
     assert trade.exited_at.tolist() == [closed.closed_at[ends]]
     assert not trade.is_open.any()
-    np.testing.assert_array_equal(closed.equity[:ends], kept.equity[:ends])  # nobody knew
+    np.testing.assert_array_equal(closed.equity[:ends], kept.equity[:ends])  # not known yet
     held = kept.trades.select(kept.trades.symbol == GONE)
     assert held.is_open.all()
     lost = trade.units[0] * last * HAIRCUT / closed.initial_cash_ccy

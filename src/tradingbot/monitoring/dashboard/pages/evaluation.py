@@ -6,7 +6,13 @@ import streamlit as st
 
 from tradingbot.evaluation.dossier.dossier import Header
 from tradingbot.evaluation.report.blocks import Section
-from tradingbot.evaluation.report.numbers import format_interval, percent, plain, with_interval
+from tradingbot.evaluation.report.numbers import (
+    count,
+    format_interval,
+    percent,
+    plain,
+    with_interval,
+)
 from tradingbot.evaluation.report.numbers import share as share_words
 from tradingbot.evaluation.report.sections.gates import gates_section
 from tradingbot.evaluation.report.sections.league import league_section
@@ -88,7 +94,9 @@ def _show_evaluation(frame: Frame, found: JudgedRun) -> None:
         if dossier.seeds is not None and dossier.seeds.rows:
             frame.show(draw_seeds(dossier.seeds, frame.palette), "seeds")
             st.html(
-                markup.note(f"{dossier.seeds.steps_per_agent:,} steps per agent each; test part.")
+                markup.note(
+                    f"{count(dossier.seeds.steps_per_agent)} steps per agent each; test part."
+                )
             )
         else:
             st.html(markup.nothing(_why(found, "seeds")))
