@@ -198,8 +198,10 @@ def look_at_phase(folder: SessionFolder) -> Phase:
     beat_at, began_at = _time_of(path), _time_of(folder.lock)
     if not folder.is_running:
         return Phase(NOT_RUNNING, beat_at=beat_at)
+    if beat_at is None:
+        return Phase(STARTING)
     starting = Phase(STARTING, told_at=began_at, beat_at=beat_at)
-    if beat_at is None or (began_at is not None and beat_at < began_at):
+    if began_at is not None and beat_at < began_at:
         return starting
     try:
         found = json.loads(path.read_text("utf-8"))

@@ -151,6 +151,8 @@ def test_alert_of_old_data_comes_though_a_process_dies_of_every_start(tmp_path: 
     folder = make_session(tmp_path, "live", bars="alpaca", stop_bar=None)
     with writing(folder) as journal:
         journal.record(*begin(), settle(0), session="live")
+    board_of(folder, Wall())
+    _set_time(folder.path / "phase.json", NOW - timedelta(hours=9))
     watched, ages = WatchedSession(folder), []
 
     for started in (0, 100, 200):
