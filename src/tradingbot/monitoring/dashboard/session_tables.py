@@ -155,8 +155,7 @@ def list_positions(view: SessionView, zone: Zone) -> Table:
 
 
 def _unrealised(line: PositionLine) -> Cell:
-    gain = line.unrealised_ccy
-    return Cell(plain(gain, signed=True), gain, tone="bad" if gain < 0 else "")
+    return _gain(line.unrealised_ccy)
 
 
 def list_open_orders(view: SessionView, zone: Zone) -> Table:
@@ -203,8 +202,13 @@ def list_denied(view: SessionView, zone: Zone) -> Table:
 def _realised(line: TradeLine) -> Cell:
     if line.realised_ccy is None or not line.realised_ccy:
         return Cell(NOTHING)
-    gain = float(line.realised_ccy)
-    return Cell(plain(gain, signed=True), gain, tone="bad" if gain < 0 else "")
+    return _gain(float(line.realised_ccy))
+
+
+def _gain(amount: float) -> Cell:
+    """Write a gain or a loss; one that rounds to nothing is neither."""
+    shown = plain(amount, signed=True)
+    return Cell(shown, amount, tone="bad" if shown.startswith("−") else "")
 
 
 def _reason(line: TradeLine) -> Cell:

@@ -1,0 +1,54 @@
+"""How the dashboard writes units, limits, gains and ticks."""
+
+from __future__ import annotations
+
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pytest
+
+from tradingbot.evaluation.report.numbers import quantity
+from tradingbot.monitoring.dashboard import session_tables
+from tradingbot.monitoring.dashboard.figures.style import blank_figure, mark_times
+from tradingbot.monitoring.dashboard.markup import distance_words
+from tradingbot.monitoring.dashboard.moments import Zone
+from tradingbot.monitoring.dashboard.palette import palette_of
+from tradingbot.monitoring.dashboard.sources.breaker_distance import BreakerDistance
+
+
+@pytest.mark.parametrize(
+    ("units", "shown"),
+    [(-18.2572, "−18.2572"), (1_157.114, "1\u202f157.11"), (0.0, "0"), (3, "3.00000")],
+)
+def test_units_are_written_with_the_signs_of_other_numbers(units: float, shown: str) -> None:
+    assert quantity(units).rstrip("0").rstrip(".") == shown.rstrip("0").rstrip(".")
+
+
+def test_use_of_a_limit_that_is_none_says_so() -> None:
+    unlimited = BreakerDistance("trades", "count", 7.0, 1e9, False, "orders")
+
+    assert distance_words(unlimited) == "7, no limit"
+
+
+@pytest.mark.parametrize(("amount", "tone"), [(-0.004, ""), (-0.006, "bad"), (2.0, "")])
+def test_loss_that_rounds_to_nothing_has_no_colour(amount: float, tone: str) -> None:
+    assert session_tables._gain(amount).tone == tone
+
+
+@pytest.mark.parametrize("n_bars", [1, 5, 7, 8, 56, 100])
+def test_labels_of_time_lie_at_equal_distances(n_bars: int) -> None:
+    closes = np.datetime64("2025-10-01T14:30", "us") + np.arange(n_bars) * np.timedelta64(1, "h")
+    figure = blank_figure(palette_of("light"))
+    mark_times(figure, closes, Zone("America/New_York", ZoneInfo("America/New_York"), "market"))
+    places = np.array(figure.layout.xaxis.tickvals)
+
+    assert places[0] == 0
+    assert len(places) <= 6
+    assert len(set(np.diff(places).tolist())) <= 1
+
+
+def test_axes_write_numbers_whole() -> None:
+    figure = blank_figure(palette_of("light"))
+
+    assert figure.layout.yaxis.exponentformat == "none"
+    assert figure.layout.separators == ".\u202f"
