@@ -392,7 +392,7 @@ CANNOT_SHOW: dict[str, str] = {
     "task.probabilities": "needs a supervised model: tests/unit/evaluation/analyses",
     "encoder.preset": "another network: tests/unit/training/test_preparation.py",
     "encoder.trainable": "another view: tests/unit/training/test_preparation.py",
-    "task.rules.account.delisted_after_bars": "no bar is missing: tests/unit/market/test_delisting.py",
+    "task.rules.account.delisted_after_bars": "needs a missing bar: unit/market/test_delisting.py",
     "task.rules.account.delisting_haircut_frac": "the same",
     "encoder.pretrain": "tests/unit/training/test_preparation.py",
     "encoder.transfer_from": "needs a run: tests/unit/training/test_preparation.py",
