@@ -34,7 +34,7 @@ def bench_portfolio(
         typer.Option(help=f"These, by commas; all if left out: {', '.join(STAGES)}."),
     ] = None,
     learner: Annotated[
-        str, typer.Option(help="Of the masters: direct, or ppo (half an hour of a core each).")
+        str, typer.Option(help="Of the masters: direct, or ppo (a minute of a core each).")
     ] = "direct",
     seeds: Annotated[int, typer.Option(min=1, help="Seeds of each kind of sleeves.")] = 3,
     sleeves: Annotated[int, typer.Option(min=2, help="Sleeves of the known answers.")] = 6,

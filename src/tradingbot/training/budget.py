@@ -59,23 +59,25 @@ def check_budget(
         ConfigError: If there are too few updates, environments cannot be divided among actors, or
             the learning rate is 0 before the end.
     """
-    _check_actors(config, places)
+    _check_shares(config, places)
     _check_updates(config, places)
     _check_rate(config, places)
 
 
-def _check_actors(config: TrainConfig, places: Mapping[KeyPath, Place]) -> None:
-    """Refuse, before any data are opened, what a learner with actors would refuse after that."""
-    n_envs, actors = config.budget.n_envs, getattr(config.learner.settings, "actors", 1)
-    if n_envs % actors:
-        path = ("learner", config.learner.name, "actors")
-        dotted = ".".join(path)
-        raise ConfigError(
-            f"{dotted} must divide budget.n_envs",
-            was=f"{actors} actors for {n_envs} environments",
-            where=place_conflict(places, [path, ("budget", "n_envs")]),
-            remedy=f"Set e.g. {dotted}={n_envs}",
-        )
+def _check_shares(config: TrainConfig, places: Mapping[KeyPath, Place]) -> None:
+    """Refuse, before any data are opened, what learners that divide environments refuse later."""
+    n_envs = config.budget.n_envs
+    for name, words in (("actors", "actors"), ("paired_envs", "paired environments")):
+        count = getattr(config.learner.settings, name, 1)
+        if n_envs % count:
+            path = ("learner", config.learner.name, name)
+            dotted = ".".join(path)
+            raise ConfigError(
+                f"{dotted} must divide budget.n_envs",
+                was=f"{count} {words} for {n_envs} environments",
+                where=place_conflict(places, [path, ("budget", "n_envs")]),
+                remedy=f"Set e.g. {dotted}={n_envs}",
+            )
 
 
 def _check_updates(config: TrainConfig, places: Mapping[KeyPath, Place]) -> None:

@@ -140,6 +140,13 @@ def _learner_rules(
         f"no goal to relabel, was {getattr(hindsight, 'strategy', None)} in {kind}",
         (f"learner.{learner.name}.hindsight.strategy",),
     )
+    paired = getattr(learner.settings, "paired_envs", 1)
+    yield (
+        paired == 1 or kind != "curriculum",
+        f"learner.{learner.name}.paired_envs must be 1 in environment curriculum: agents progress "
+        f"by environments of their own, was {paired}",
+        (f"learner.{learner.name}.paired_envs",),
+    )
     if learner.spec.takes_options:
         yield (
             kind in ("population", "goal") and not clones,

@@ -195,7 +195,7 @@ CONDITIONS: tuple[Condition, ...] = (
         _says(f"{_ACTION}space must be continuous"),
     ),
     Condition(
-        (f"{_ACTION}smoothing_bars",),
+        (f"{_ACTION}smoothing_bars", "learner.ppo.min_std"),
         lambda config: _space(config) != "discrete",
         _says(f"{_ACTION}space must be continuous or target"),
     ),

@@ -300,7 +300,9 @@ CHANGES: dict[str, tuple[Any, Options]] = {
     "learner.name": ("ppo", {}),
     "learner.ppo.segment_bars": (4, PPO | LEARNING_ENCODER),
     "learner.ppo.encoder_rate": (1.0, PPO | LEARNING_ENCODER),
+    "learner.ppo.paired_envs": (2, PPO),
     "learner.ppo.initial_std": (0.3, PPO),
+    "learner.ppo.min_std": (0.5, PPO),
     "learner.ppo.kl_stop": (1e-6, PPO),
     "learner.ppo.entropy.target": (0.1, PPO),
     "learner.ppo.entropy.floor": (

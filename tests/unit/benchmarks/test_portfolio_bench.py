@@ -62,7 +62,7 @@ def test_a_master_of_ppo_is_measured_as_one_of_direct_gradients() -> None:
         *(3, 900),
         by="ppo",
         updates=2,
-        n_envs=4,
+        n_envs=8,
         measured_bars=40,
         seeds=(1,),
         kinds=("changing",),

@@ -193,6 +193,37 @@ def test_what_portfolios_cannot_be_trained_with_is_refused(
         load_train_config("quick", {"environment.kind": "portfolio", **options})
 
 
+@pytest.mark.parametrize(
+    ("words", "options"),
+    [
+        (
+            "paired_envs must be 1 in environment curriculum.*was 2",
+            {"environment.kind": "curriculum", "learner.ppo.paired_envs": 2},
+        ),
+        (
+            "learner.ppo.paired_envs must divide budget.n_envs, was 3 paired environments",
+            {"learner.ppo.paired_envs": 3, "budget.n_envs": 4},
+        ),
+        (
+            "learner.ppo.min_std must act; task.rules.action.space must be",
+            {"learner.ppo.min_std": 0.3, "task.rules.action.space": "discrete"},
+        ),
+    ],
+)
+def test_settings_of_exploration_that_cannot_act_are_refused(
+    words: str, options: dict[str, Any]
+) -> None:
+    with pytest.raises(ConfigError, match=words):
+        load_train_config("quick", {"learner.name": "ppo", **options})
+
+
+def test_master_preset_has_settings_for_ppo_too() -> None:
+    ppo = load_train_config("master", {"learner.name": "ppo"}).learner.settings
+
+    assert ppo.paired_envs > 1
+    assert ppo.min_std.at(0) > ppo.min_std.at(400_000) > 0.0
+
+
 def test_rule_of_the_sleeves_trades_them(tmp_path: Path) -> None:
     worth = []
     for rule in ("buy_and_hold", "flat"):

@@ -127,8 +127,8 @@ class CurriculumTask(PopulationTask):
             ConfigError: If some are not.
         """
         if (first, count) != (0, self.n_envs):
-            rule = "a curriculum must be played by one actor: agents progress by all environments"
-            remedy = "Set learner.impala.actors=1"
+            rule = "a curriculum must be played as a whole: agents progress by all environments"
+            remedy = "Set learner.impala.actors=1, or learner.ppo.paired_envs=1"
             raise ConfigError(rule, was=f"{count} of {self.n_envs} environments", remedy=remedy)
         return self
 

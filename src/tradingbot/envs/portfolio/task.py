@@ -140,6 +140,14 @@ class PortfolioTask:
         task._starts = task._starts_of(self._starts.choices.cpu().numpy(), self.n_envs)
         return task
 
+    def repeated(self, times: int) -> PortfolioTask:
+        """Return a task with the same portfolios so many times over; see `repeat_task`."""
+        return self._with_keys(self._starts.key.repeat(times))
+
+    def keeping(self, first: int, count: int) -> PortfolioTask:
+        """Return a task with some of the portfolios; see `keep_envs`."""
+        return self._with_keys(self._starts.key[first : first + count])
+
     def begin(self, episode: int = 0) -> tuple[TaskState, Observation]:
         """Open every portfolio, all in cash, in the episode of a number."""
         number = torch.full((self.n_envs,), float(episode), device=self.table.device)
@@ -268,6 +276,13 @@ class PortfolioTask:
         keys = torch.tensor([lane_key(self.seed, lane) for lane in range(n_envs)], device=device)
         rows = torch.from_numpy(choices.astype(np.int32)).to(device)
         return Starts(rows, torch.zeros(n_envs, dtype=torch.int32, device=device), keys)
+
+    def _with_keys(self, key: Tensor) -> PortfolioTask:
+        task = copy.copy(self)
+        task.n_envs = len(key)
+        offset = self._starts.offset.new_zeros(len(key))
+        task._starts = self._starts._replace(offset=offset, key=key)
+        return task
 
     def _require_bars(self, first_bar: int, last_bar: int) -> None:
         if not 0 <= first_bar < last_bar < self.book.n_bars:

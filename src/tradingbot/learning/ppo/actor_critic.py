@@ -16,7 +16,7 @@ from tradingbot.learning.action_policy import (
     policy_of,
 )
 from tradingbot.learning.task import ActionSpec
-from tradingbot.networks.distributions import LOG_STD_BOUNDS
+from tradingbot.networks.distributions import LOG_STD_BOUNDS, MaskedCategorical
 from tradingbot.networks.head_config import HeadConfig
 from tradingbot.networks.heads import StackedHead
 from tradingbot.networks.member_inputs import MemberInputs
@@ -54,6 +54,7 @@ class ActorCritic(nn.Module):
         """Draw weights from a CPU generator; with `members`, one agent weighs a set of them."""
         super().__init__()
         self.action = action
+        self.min_std = 0.0  # of numeric actions before squashing; a learner may move it
         n_outputs = n_policy_outputs(action)
         self.actor = actor_head(n_agents, n_inputs, n_outputs, config.actor, generator, members)
         self.critic: StackedHead | SetHead
@@ -68,7 +69,12 @@ class ActorCritic(nn.Module):
 
     def policy(self, inputs: Tensor, allowed: Tensor) -> Policy:
         """Return the policy for inputs (N, B, I); `allowed` (N, B, A) bool counts for codes."""
-        return policy_of(self.action, self.actor(inputs).float(), allowed)
+        policy = policy_of(self.action, self.actor(inputs).float(), allowed)
+        if not self.min_std or isinstance(policy, MaskedCategorical):
+            return policy
+        # A sum of variances, not a maximum: the actor's own deviation always has a gradient.
+        least = policy.log_std.new_tensor(2.0 * math.log(self.min_std))
+        return policy._replace(log_std=0.5 * torch.logaddexp(2.0 * policy.log_std, least))
 
     def value(self, inputs: Tensor) -> Tensor:
         """Return values (N, B) of inputs (N, B, I), in the critic's units."""

@@ -21,6 +21,10 @@ class PPOConfig(CheckedFields):
     critic: HeadConfig = field(default_factory=lambda: HeadConfig(output_gain=1.0))
     rollout_steps: int = bounded(128, ">= 1")
     """Steps per environment before each update."""
+    paired_envs: int = bounded(1, ">= 1")
+    """Environments that play the same bars: an action counts by how much better it did than the
+    mean of the others there, so that what the market did is no noise. Must divide the environments;
+    1 is off."""
     n_epochs: int = bounded(10, ">= 1")
     """Passes over a rollout."""
     minibatch: int = bounded(64, ">= 1")
@@ -53,6 +57,9 @@ class PPOConfig(CheckedFields):
     entropy: EntropyConfig = field(default_factory=EntropyConfig)
     initial_std: float = bounded(1.0, "(0, inf)")
     """Of numeric actions before squashing, at first."""
+    min_std: Schedule = field(default_factory=lambda: constant(0.0))
+    """Least deviation of numeric actions while learning: √(std² + this²) is drawn with. Else
+    policies that see their gains clearly cease to explore before they know enough; 0 is off."""
     normalise_advantages: Literal["minibatch", "rollout", "none"] = "minibatch"
     """Over what each agent's advantages get mean 0 and deviation 1."""
     normalise_values: bool = True

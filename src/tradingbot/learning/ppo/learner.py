@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import torch
@@ -16,6 +17,7 @@ from tradingbot.learning.ppo.actor_critic import ActorCritic
 from tradingbot.learning.ppo.config import PPOConfig
 from tradingbot.learning.ppo.improvement import LossWeights, PolicyImprover
 from tradingbot.learning.ppo.loss import ValueScale, explained_variance, normalise
+from tradingbot.learning.ppo.pairing import pair_envs, rejoin_twins, subtract_twins
 from tradingbot.learning.ppo.samples import group_samples
 from tradingbot.learning.pretraining.auxiliary_loss import AuxiliaryLoss
 from tradingbot.learning.reward_transform import (
@@ -73,6 +75,7 @@ class PPO(TaskLearner):
             reward_transform: Changes rewards before advantages are estimated; none by default.
             auxiliary: A loss beside its own, of the encoder that the view learns; none by default.
         """
+        task = pair_envs(task, config.paired_envs)
         super().__init__(task, view, auxiliary)
         self.config, self._reward_transform = config, reward_transform
         weights, n_inputs = make_generator(seed, "ppo", "weights"), view.width + task.n_private
@@ -87,10 +90,12 @@ class PPO(TaskLearner):
         needs_terms = reward_transform is not None and reward_transform.needs_terms
         extras = replace(extras_of(task), episode=False, n_goal=0, terms=needs_terms)
         self._rollout = allocate_rollout(task, config.rollout_steps, extras)
+        self._widen()
 
     def update(self) -> Update:
         """Collect a rollout and learn from it."""
         rollout = self._rollout
+        self._rejoin_twins()
         self._state, self._observation = collect_rollout(
             self.task, self._state, self._observation, self._choose, rollout
         )
@@ -100,10 +105,16 @@ class PPO(TaskLearner):
         metrics |= figures | self._learn(rollout, advantage, target)
         self.view.refresh()
         self.updates += 1
+        self._widen()
         told = ("action", "executed", "traded", "reward", "terms", "turnover")
         parts = (getattr(rollout, name) for name in told)
         experience = Experience(*(part for part in parts if part is not None))
         return Update(metrics, experience.copy())
+
+    def load_state(self, state: Mapping[str, Tensor]) -> None:
+        """Continue from what `state` returned; see `Resumable`."""
+        super().load_state(state)
+        self._widen()
 
     @torch.no_grad()
     def act(self, observation: Observation) -> Tensor:
@@ -118,6 +129,16 @@ class PPO(TaskLearner):
 
     def _parts(self) -> dict[str, Part]:
         return super()._parts() | transform_parts(self._reward_transform)
+
+    def _widen(self) -> None:
+        """Set the least deviation that the next rollout is drawn, and learned from, with."""
+        self.network.min_std = self.config.min_std.at(self.steps)
+
+    def _rejoin_twins(self) -> None:
+        if self.config.paired_envs > 1:
+            row = self._observation.row
+            self._state = rejoin_twins(self._state, row, self.config.paired_envs)
+            self._observation = self.task.observe(self._state)
 
     def _policy(self, observation: Observation) -> Policy:
         inputs = self._see(observation.row, observation.private)
@@ -163,6 +184,10 @@ class PPO(TaskLearner):
             "value/mean": value_t.mean((0, 2)),
             "value/explained_variance": explained_variance(*by_agent),
         }
+        if self.config.paired_envs > 1:
+            twins = (rollout.row, self.config.paired_envs)
+            advantage, paired = subtract_twins(advantage, *twins)
+            metrics["rollout/paired_share"] = paired.float().mean((0, 2))
         if self.config.normalise_values:
             self._value_scale = self._value_scale.with_targets(target)
             target = self._value_scale.to_critic(target)
