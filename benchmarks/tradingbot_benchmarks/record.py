@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -36,6 +36,12 @@ def against(name: str, value: float, unit: str, reference: float, what: str) -> 
         10.0
     """
     return BenchRecord(name, value, unit, reference, what, reference / value)
+
+
+def with_load(record: BenchRecord) -> BenchRecord:
+    """Add to the note how many processes want to run now: times depend on it."""
+    load = f"load {os.getloadavg()[0]:.1f} on {len(os.sched_getaffinity(0))} cores after it"
+    return replace(record, note=f"{record.note}; {load}" if record.note else load)
 
 
 def describe_machine() -> dict[str, str]:

@@ -17,6 +17,7 @@ from fixtures.trading_worlds import short_config, small_world
 from tradingbot.learning.guards import AlarmLevel, FlightRecorder
 from tradingbot.learning.guards.recorder import RecorderReport
 from tradingbot.learning.ppo.learner import PPO
+from tradingbot.learning.schedules import constant
 from tradingbot.networks.view import TableView
 
 AGENTS = ("A0", "A1", "A2", "A3")
@@ -44,6 +45,32 @@ def test_reward_that_always_pays_one_action_is_found_within_25_updates(
     assert not found(rigged, "ALL_HOLD", AlarmLevel.INFO)
     assert "boost_entropy" in {report.decision.response for report in rigged}
     assert not rigged[-1].healthy
+
+
+def test_telemetry_of_the_plan_tells_few_actions_of_a_collapsed_policy() -> None:
+    plan = replace(GUARDED, distinct_actions=4.0)
+    # The plan counts actions of 120 steps; a policy that is to keep to one for so long learns fast.
+    config = replace(TINY_ENTROPY, rollout_steps=128, learning_rate=constant(0.02))
+
+    reports = watched_run(RiggedTask("always_pays"), config, 14, guard=plan)
+
+    told = found(reports, "FEW_ACTIONS", AlarmLevel.WARNING)
+    assert set(told) == set(AGENTS)
+    assert not found(reports[:7], "FEW_ACTIONS", AlarmLevel.INFO)
+    assert "different actions in 120 steps (limit 4)" in told["A1"].words
+
+
+def test_telemetry_of_the_plan_tells_that_ruined_accounts_do_not_do_what_is_chosen() -> None:
+    plan = replace(GUARDED, executed_gap=0.15, violations=0.05)
+
+    ruined, sound = (
+        found(watched_run(task, SOUND, 12, guard=plan), "EXECUTION_GAP", AlarmLevel.WARNING)
+        for task in (RiggedTask("hidden_costs"), RiggedTask("costs"))
+    )
+
+    assert set(ruined) == set(AGENTS)
+    assert "apart from the chosen ones (limit 15 %)" in ruined["A0"].words
+    assert not sound
 
 
 def test_falling_entropy_is_told_before_the_collapse(

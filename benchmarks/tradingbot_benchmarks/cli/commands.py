@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tradingbot.app.cli.invocation import JsonOption
-from tradingbot.app.cli.options import require_picture, split_commas
+from tradingbot.app.cli.options import require_picture
 from tradingbot.app.console import print_json, print_note, print_table, progress_bar
-from tradingbot.domain.errors import require_known
 from tradingbot.learning.catalogue import known_learners, learner_spec
 from tradingbot_benchmarks.cli import cluster as bench_cluster
 from tradingbot_benchmarks.cli import dashboard as bench_dashboard
@@ -19,8 +17,8 @@ from tradingbot_benchmarks.cli import evaluate as bench_evaluate
 from tradingbot_benchmarks.cli import portfolio as bench_portfolio
 from tradingbot_benchmarks.cli import serve as bench_serve
 from tradingbot_benchmarks.cli import supervised as bench_supervised
+from tradingbot_benchmarks.cli import train as bench_train
 from tradingbot_benchmarks.cli.table import print_records, show_figure, tell_if_busy
-from tradingbot_benchmarks.learning.stages import STAGES
 
 if TYPE_CHECKING:
     from tradingbot_benchmarks.data.bench import Measured
@@ -29,6 +27,7 @@ if TYPE_CHECKING:
 _MEASURED = tuple(name for name in known_learners() if learner_spec(name).measured)
 """Learners that say what they are measured with."""
 app = typer.Typer(help="Measure speed and memory; results are checked for equality first.")
+app.add_typer(bench_train.app)
 app.add_typer(bench_supervised.app)
 app.add_typer(bench_evaluate.app)
 app.add_typer(bench_portfolio.app)
@@ -154,47 +153,6 @@ def bench_encoder(
         print_json(found)
         return
     print_records("Encoder benchmark (random numbers; full encoder; CPU, float32)", found)
-    for key, value in describe_machine().items():
-        print_note(f"{key}: {value}")
-
-
-@app.command("train")
-def bench_train(
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Fewer agents and less time; extrapolates the whole.")
-    ] = False,
-    only: Annotated[
-        str | None,
-        typer.Option(help=f"These, by commas; all if left out: {', '.join(STAGES)}."),
-    ] = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Measure learners against Stable-Baselines3, a whole training, and growth with agents.
-
-    Takes half an hour, a few minutes with --quick; most of it is SB3 on its way to the quality that
-    both must reach. Every record is printed as it is measured. Needs the extra: bench.
-
-    Example: [bold]tradingbot bench train --json[/bold]
-
-    Example: [bold]tradingbot bench train --quick --only ppo_vs_sb3,sac_vs_sb3[/bold]
-    """
-    wanted = STAGES if only is None else split_commas(only, "--only", "stages", "ppo_vs_sb3")
-    for name in wanted:
-        require_known(name, STAGES, "--only must name stages of the benchmark")
-    from tradingbot_benchmarks.learning.train import FULL, QUICK, measure_training
-    from tradingbot_benchmarks.record import describe_machine
-
-    tell_if_busy()
-    with progress_bar("bench") as progress:
-        found = []
-        for record in measure_training(QUICK if quick else FULL, progress, only=wanted):
-            found.append(record)
-            if not as_json and not isnan(record.value):
-                print_note(f"{record.name}: {record.value:,.4g} {record.unit}")
-    if as_json:
-        print_json(found)
-        return
-    print_records("Training benchmark (synthetic markets; CPU)", found)
     for key, value in describe_machine().items():
         print_note(f"{key}: {value}")
 

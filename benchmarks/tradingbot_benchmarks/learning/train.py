@@ -35,7 +35,7 @@ from tradingbot_benchmarks.learning.sac.quality import CONFIG, Judge, sac_vs_sb3
 from tradingbot_benchmarks.learning.sac.speed import sac_vs_sb3, window_table
 from tradingbot_benchmarks.learning.stages import STAGES
 from tradingbot_benchmarks.learning.vtrace import SEEDS, vtrace_vs_ppo
-from tradingbot_benchmarks.record import BenchRecord
+from tradingbot_benchmarks.record import BenchRecord, with_load
 from tradingbot_benchmarks.simulator.bench import absent, beyond, within
 
 SEED = 7
@@ -169,7 +169,7 @@ def measure_training(
         progress(number, len(stages), name)
         unit, measure = measures[name]
         try:
-            yield from measure()
+            yield from map(with_load, measure())
         except UserError as e:
             yield absent(name, unit, str(e))
     progress(len(stages), len(stages), "measured")

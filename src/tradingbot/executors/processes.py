@@ -8,6 +8,7 @@ and reported by name if that is lost too. Nothing here waits without a limit.
 from __future__ import annotations
 
 import multiprocessing
+import pickle
 import queue
 import signal
 import threading
@@ -16,7 +17,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
-from multiprocessing.reduction import ForkingPickler
 
 from tradingbot.domain.checks import CheckedFields, bounded, require
 from tradingbot.executors import worker as messages
@@ -58,8 +58,9 @@ class _Worker:
         self._items: queue.SimpleQueue[WorkItem | None] = queue.SimpleQueue()
         ours, theirs = context.Pipe()
         # The start of a process waits for it to read its arguments, for ever where it dies first:
-        # what may be large goes through our own pipe, by the thread.
-        self._opening = bytes(ForkingPickler.dumps(open_work))
+        # what may be large goes through our own pipe, by the thread. It goes by value: the pickler
+        # of multiprocessing would move tensors to shared memory, from under what points at them.
+        self._opening = pickle.dumps(open_work)
         self.process: BaseProcess = context.Process(
             target=serve_items,
             args=(theirs, heartbeat_s),

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from tradingbot.domain.errors import ConfigError, DataError, UserError
 from tradingbot.executors.executor import (
@@ -45,6 +46,11 @@ def do(folder: Path, payload: tuple[str, Any], progress: Progress) -> Any:
     with (folder / "done.txt").open("a") as file:
         file.write(f"{os.getpid()} {what}\n")
     return ACTIONS[what](folder, value, progress)
+
+
+def open_sum(kept: torch.Tensor) -> Work:
+    """Build work on a tensor that was given away."""
+    return lambda payload, _: float(kept.sum()) + payload
 
 
 def square(folder: Path, value: int, progress: Progress) -> int:
@@ -319,3 +325,17 @@ def test_times_that_cannot_be_are_refused() -> None:
         WorkerTimes(heartbeat_s=1.0, silence_s=2.0)
     with pytest.raises(ConfigError, match="start_s must be above 0"):
         WorkerTimes(start_s=0.0)
+
+
+def test_tensors_that_workers_are_opened_with_stay_where_they_are() -> None:
+    kept = torch.arange(1_000.0)
+    place, shown = kept.data_ptr(), kept.numpy()
+
+    with ProcessExecutor(partial(open_sum, kept), 1, times=FAST) as executor:
+        (outcome,) = run_items(executor, [WorkItem("one", 1.0)], ignore_progress)
+
+    assert outcome.result() == kept.sum() + 1.0
+    # Native code holds its address and arrays look into it: they would read what is freed.
+    assert kept.data_ptr() == place
+    kept[0] = 7.0
+    assert shown[0] == 7.0

@@ -49,6 +49,20 @@ def test_processes_come_to_the_bits_of_this_one_though_two_are_killed() -> None:
     assert len(set(process_ids(there))) == 2
 
 
+def test_task_steps_here_as_before_once_its_environments_are_in_processes() -> None:
+    learner = build(replace(LOCAL, in_processes=True))
+    task = learner.task
+    action = torch.full((2, 4), 0.5)
+    before = task.step(task.begin()[0], action)  # native lanes hold addresses from now on
+
+    learner.update()
+
+    after = task.step(task.begin()[0], action)
+    assert task.table.data_ptr() == learner._divided[0].table.data_ptr()
+    assert torch.equal(after.reward, before.reward)
+    assert torch.equal(after.final_private, before.final_private)
+
+
 def test_asynchronous_actors_measure_their_lag() -> None:
     learner = build(replace(LOCAL, in_processes=True, asynchronous=True))
 
