@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tradingbot.envs.build_world import world_from_market
 from tradingbot.envs.population import PopulationTask
@@ -13,6 +14,7 @@ from tradingbot.learning.impala.spec import market_settings
 from tradingbot.learning.learner import Learner
 from tradingbot.learning.ppo.config import PPO_PRESETS
 from tradingbot.learning.ppo.learner import PPO
+from tradingbot.learning.schedules import Schedule
 from tradingbot.networks.threads import torch_threads
 from tradingbot.networks.view import TableView
 from tradingbot_benchmarks.learning.ppo.quality import TimeToQuality, time_to_quality
@@ -22,8 +24,16 @@ from tradingbot_benchmarks.recovery.table import over_seeds
 from tradingbot_benchmarks.simulator.bench import absent, within
 
 QUALITY = 0.8
-SEEDS = tuple(range(7, 14))
-"""Times differ by a factor of five from seed to seed: three say little."""
+SEEDS = tuple(range(20, 27))
+"""Times differ by a factor of five from seed to seed: three say little. No setting was tried on
+these."""
+HASTY = replace(
+    market_settings(),
+    n_epochs=2,
+    minibatch=256,
+    learning_rate=Schedule("cosine", 8e-3, 0.0, over=245_760),
+)
+"""Settings that are soon good, chosen on seeds 100 to 106; those of the market learn for longer."""
 _N_ENVS = 16
 _WARM_UP_BARS, _TRAIN_BARS, _TEST_BARS = 200, 3_528, 1_200
 
@@ -90,7 +100,7 @@ def _race(
 
 def _learner(name: str, task: PopulationTask, view: TableView, seed: int) -> Learner:
     if name == "vtrace":
-        return IMPALA(task, view, market_settings(), seed=seed)
+        return IMPALA(task, view, HASTY, seed=seed)
     return PPO(task, view, PPO_PRESETS["market"], seed=seed)
 
 

@@ -8,15 +8,17 @@ and reported by name if that is lost too. Nothing here waits without a limit.
 from __future__ import annotations
 
 import multiprocessing
-import pickle
 import queue
 import signal
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
+from multiprocessing.reduction import ForkingPickler
+from typing import Any, ClassVar
 
 from tradingbot.domain.checks import CheckedFields, bounded, require
 from tradingbot.executors import worker as messages
@@ -47,6 +49,16 @@ class WorkerTimes(CheckedFields):
         require(is_long, "silence_s must be 3 heartbeats or more", self)
 
 
+class _ByValue(ForkingPickler):
+    """Copies whatever it is given.
+
+    Others in this process have taught the pickler of multiprocessing to move tensors into shared
+    memory, from under native code and arrays that point at them; here it forgets that.
+    """
+
+    _extra_reducers: ClassVar[dict[type, Callable[[Any], Any]]] = {}
+
+
 class _Worker:
     """A process, and the thread that talks with it so that nothing here blocks on its pipe."""
 
@@ -58,9 +70,8 @@ class _Worker:
         self._items: queue.SimpleQueue[WorkItem | None] = queue.SimpleQueue()
         ours, theirs = context.Pipe()
         # The start of a process waits for it to read its arguments, for ever where it dies first:
-        # what may be large goes through our own pipe, by the thread. It goes by value: the pickler
-        # of multiprocessing would move tensors to shared memory, from under what points at them.
-        self._opening = pickle.dumps(open_work)
+        # what may be large goes through our own pipe, by the thread.
+        self._opening = bytes(_ByValue.dumps(open_work))
         self.process: BaseProcess = context.Process(
             target=serve_items,
             args=(theirs, heartbeat_s),

@@ -104,3 +104,16 @@ def test_interval_over_three_seeds_has_students_point_of_the_tables() -> None:
 
     assert found.estimate == 1.0
     assert found.high - 1.0 == 1.0 - found.low == pytest.approx(4.30265 / 3**0.5, rel=1e-5)
+
+
+def test_page_has_the_rows_that_the_kept_cells_make() -> None:
+    root = Path(__file__).resolve().parents[3]
+    cells = read_results(root / "benchmarks" / "recovery_cells.jsonl")
+    page = (root / "docs" / "results" / "recovery.md").read_text(encoding="utf-8")
+
+    for market in {each.market for each in cells}:
+        rows = rows_of(cells, market)
+        assert {row.seeds for row in rows} == {3}  # or they are not paired
+        assert all(row.gain is not None for row in rows if row.variant != "first_version")
+    for line in as_markdown(cells).splitlines():
+        assert line.startswith("###") or line in page
