@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from fixtures.tiny_portfolio import begin_agents, begin_master
 from tradingbot.configuration.pipeline import MarketConfig
 from tradingbot.data.ingest import ingest
 from tradingbot.data.store import BarStore
@@ -27,6 +28,15 @@ def synthetic_store(tmp_path_factory: pytest.TempPathFactory) -> BarStore:
         config = MarketConfig(name=market, universe="prototype10", start=START, end=END)
         ingest(synthetic_source(config), store, name=name)
     return store
+
+
+@pytest.fixture(scope="module")
+def portfolio_workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The runs `agents` and `master`, a portfolio over them; tests may add runs."""
+    folder = tmp_path_factory.mktemp("portfolio")
+    begin_agents(folder)
+    begin_master(folder)
+    return folder
 
 
 @pytest.fixture

@@ -101,6 +101,8 @@ class Shrinkage:
     """The bars, in words."""
     judged_by: str = ""
     """What the judged return is, in words; empty where it is the net return itself."""
+    form_words: Mapping[str, str] = field(default_factory=lambda: FORM_WORDS)
+    """Form → what it means, in words."""
 
     @property
     def words(self) -> str:
@@ -109,10 +111,10 @@ class Shrinkage:
         if form == FLAT:
             best = max(self.gain, key=lambda form: self.gain[form])
             who = "the agent stays out" if n == 1 else f"all {n} agents stay out"
-            return f"{who}: at best ({FORM_WORDS[best]}) {self._figure(best)}"
+            return f"{who}: at best ({self.form_words[best]}) {self._figure(best)}"
         if n == 1:
-            return f"the agent trades, {FORM_WORDS[form]}: {self._figure(form)}"
-        who = f"{int(self.trades.sum())} of {n} agents trade, most of them {FORM_WORDS[form]}"
+            return f"the agent trades, {self.form_words[form]}: {self._figure(form)}"
+        who = f"{int(self.trades.sum())} of {n} agents trade, most of them {self.form_words[form]}"
         return f"{who}: all together {self._figure(form)}"
 
     def _figure(self, form: str) -> str:

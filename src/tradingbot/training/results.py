@@ -20,6 +20,7 @@ from tradingbot.evaluation.performance.measure import (
     part_performance,
 )
 from tradingbot.evaluation.performance.record import AGENTS, FLAT, HOLD, PartPerformance
+from tradingbot.learning.allocation_shrinkage import decide_allocation, keep_allocation
 from tradingbot.learning.shrinkage import (
     Act,
     Earned,
@@ -91,9 +92,13 @@ def select_by_validation(setup: TrainingSetup, data: TrainingData) -> SelectedPo
         alpha = attribute_backtest(played, factor).alpha
         return Earned(torch.from_numpy(alpha), torch.from_numpy(played.returns))
 
-    found = decide(learner, play, blocks)
+    divides = isinstance(task, PortfolioTask)
+    found = (decide_allocation if divides else decide)(learner, play, blocks)
     found = replace(found, judged_on=DECIDED_ON, judged_by=f"alpha against {factor.words}")
-    apply(learner.networks(), found)
+    if divides:
+        keep_allocation(learner, found)
+    else:
+        apply(learner.networks(), found)
     act = staying_out(learner.act, found.trades, task.action)
     return SelectedPolicy(act, [bool(does) for does in found.trades.tolist()], found.words)
 

@@ -28,12 +28,11 @@ PPO = {
 
 
 @pytest.fixture(scope="module")
-def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("workspace")
-    begin_agents(folder)
-    begin_master(folder)
-    begin_master(folder, "by_ppo", **PPO, **{"environment.portfolio.sleeves": "buy_and_hold"})
-    return folder
+def workspace(portfolio_workspace: Path) -> Path:
+    begin_master(
+        portfolio_workspace, "by_ppo", **PPO, **{"environment.portfolio.sleeves": "buy_and_hold"}
+    )
+    return portfolio_workspace
 
 
 @pytest.mark.parametrize("name", ["master", "by_ppo"])

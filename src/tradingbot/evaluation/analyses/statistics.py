@@ -15,8 +15,11 @@ from numpy.typing import NDArray
 
 from tradingbot.data.folds import combinatorial_purged
 from tradingbot.domain.errors import ConfigError, DataError, MissingExtraError
+from tradingbot.evaluation.allocation.rules import ALLOCATION_RULES
 from tradingbot.evaluation.analyses.analysis import AnalysisInputs
+from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
 from tradingbot.evaluation.analyses.performance import Performance
+from tradingbot.evaluation.analyses.portfolio_run import PortfolioRun
 from tradingbot.evaluation.analyses.retraining.spec import RetrainingResult
 from tradingbot.evaluation.analyses.settings import StatisticsSettings
 from tradingbot.evaluation.dossier.evidence import Statistics
@@ -52,7 +55,7 @@ def measure_statistics(inputs: AnalysisInputs, settings: StatisticsSettings) -> 
     agents = performance.series(AGENTS)
     own, portfolio = np.array(agents.alpha), np.array(agents.portfolio)
     net = measure_sharpe(portfolio)
-    baselines = _baselines(performance)
+    baselines = _baselines(performance, inputs.subject)
     variants = _variants(inputs, own)
     lower, consistent, upper = _superiority(own, list(baselines.values()), settings.draws)
     return Statistics(
@@ -71,14 +74,19 @@ def measure_statistics(inputs: AnalysisInputs, settings: StatisticsSettings) -> 
     )
 
 
-def _baselines(performance: Performance) -> dict[str, FloatArray]:
-    """Return alpha (S,) of every baseline, at no more exposure than the agents have."""
+def _baselines(performance: Performance, subject: EvaluatedRun) -> dict[str, FloatArray]:
+    """Return alpha (S,) of every baseline, at no more exposure than the agents have.
+
+    Allocation rules over sleeves of trained agents are none: what agents learned is in them, and
+    with it the edge that is asked for. Whether the master adds to it is a question of its own.
+    """
     test = performance.parts[-1]
     rows = {row.policy: row for row in test.policies}
+    learned = isinstance(subject, PortfolioRun) and bool(subject.chain.record.run)
     return {
         each.policy: np.array(each.alpha) * share_at_exposure_of(rows[AGENTS], rows[each.policy])
         for each in performance.test_series
-        if each.kind == "baseline"
+        if each.kind == "baseline" and not (learned and each.policy in ALLOCATION_RULES)
     }
 
 

@@ -40,6 +40,12 @@ def _explain(dossier: Dossier) -> str:
         return f"The leak check is not clean: {found}."
     if check.better_than_oracle:
         return "The leak check found nothing, but no causal policy earns more than the oracle."
+    if dossier.header.synthetic and share is not None and dossier.allocation is not None:
+        return (
+            f"The leak check is clean, and the market is synthetic: its oracle earns in equal "
+            f"sleeves, which is no limit to a portfolio that gives more to some (it reaches "
+            f"{share.estimate:.0%} of that)."
+        )
     if dossier.header.synthetic and share is not None:
         return (
             f"The leak check is clean, and the market is synthetic: its oracle earns this much "

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tradingbot as tb
-from fixtures.tiny_portfolio import JOINT, begin_agents, begin_master
+from fixtures.tiny_portfolio import JOINT, begin_master
 from tradingbot.app.cli.application import run as run_command
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import ConfigError
@@ -33,12 +33,9 @@ from tradingbot.training.result_file import read_result
 
 
 @pytest.fixture(scope="module")
-def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("workspace")
-    begin_agents(folder)
-    begin_master(folder)
-    begin_master(folder, "joint", **JOINT)
-    return folder
+def workspace(portfolio_workspace: Path) -> Path:
+    begin_master(portfolio_workspace, "joint", **JOINT)
+    return portfolio_workspace
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from fixtures.tiny_portfolio import JOINT, begin_agents, begin_master, master_config
+from fixtures.tiny_portfolio import JOINT, begin_master, master_config
 from tradingbot.data.factor import EQUAL_WEIGHT
 from tradingbot.domain.errors import ConfigError
 from tradingbot.envs.portfolio.task import PortfolioTask
@@ -42,16 +42,8 @@ WINDOW = RetrainingSpec(
 
 
 @pytest.fixture(scope="module")
-def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("workspace")
-    begin_agents(folder)
-    begin_master(folder)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def subject(workspace: Path) -> PortfolioRun:
-    found = open_evaluated_run("master", workspace)
+def subject(portfolio_workspace: Path) -> PortfolioRun:
+    found = open_evaluated_run("master", portfolio_workspace)
     assert isinstance(found, PortfolioRun)
     return found
 
@@ -79,12 +71,12 @@ def noted_tensors(
 
 @pytest.mark.parametrize("more", [{}, JOINT], ids=["frozen", "joint"])
 def test_chain_of_the_runs_seed_and_budget_is_the_run(
-    workspace: Path, more: dict[str, object]
+    portfolio_workspace: Path, more: dict[str, object]
 ) -> None:
     name = "joint" if more else "master"
     if more:
-        begin_master(workspace, name, **more)
-    own = open_evaluated_run(name, workspace)
+        begin_master(portfolio_workspace, name, **more)
+    own = open_evaluated_run(name, portfolio_workspace)
     assert isinstance(own, PortfolioRun)
     trained = again(RetrainingSpec(seed=5, steps_share_frac=1.0), own)
 
@@ -179,13 +171,13 @@ def test_windows_of_a_portfolio_over_agents_are_laid_out(subject: PortfolioRun) 
     assert all(spec.last_days and spec.windows for spec in specs)
 
 
-def test_agents_learn_from_the_bars_of_the_portfolio(workspace: Path) -> None:
+def test_agents_learn_from_the_bars_of_the_portfolio(portfolio_workspace: Path) -> None:
     config = master_config(**{"market.seed": 11})
-    found = agents_config(config, workspace)
+    found = agents_config(config, portfolio_workspace)
     assert found is not None
     assert found.market == config.market
     assert found.environment.kind == "population"
-    assert agents_config(found, workspace) is None
+    assert agents_config(found, portfolio_workspace) is None
 
 
 @pytest.mark.parametrize(
@@ -196,16 +188,18 @@ def test_agents_learn_from_the_bars_of_the_portfolio(workspace: Path) -> None:
     ],
 )
 def test_m11_master_judged_on_what_its_agents_learned_from_is_refused(
-    workspace: Path, splits: dict[str, float], part: str
+    portfolio_workspace: Path, splits: dict[str, float], part: str
 ) -> None:
     options = {f"splits.{key}": value for key, value in splits.items()}
     with pytest.raises(ConfigError, match=f"{part} of a master must not begin before {part}"):
-        begin_run(master_config(**options), workspace, name="early")
-    assert not (workspace / "runs" / "early").exists()
+        begin_run(master_config(**options), portfolio_workspace, name="early")
+    assert not (portfolio_workspace / "runs" / "early").exists()
 
 
-def test_master_judged_later_or_on_another_generated_market_is_trained(workspace: Path) -> None:
+def test_master_judged_later_or_on_another_generated_market_is_trained(
+    portfolio_workspace: Path,
+) -> None:
     later = {"splits.train": 0.65, "splits.validation": 0.2, "splits.test": 0.15}
-    open_data(master_config(**later), workspace)
+    open_data(master_config(**later), portfolio_workspace)
     early = {"splits.train": 0.5, "splits.validation": 0.3}
-    open_data(master_config(**{"market.seed": 11, **early}), workspace)
+    open_data(master_config(**{"market.seed": 11, **early}), portfolio_workspace)

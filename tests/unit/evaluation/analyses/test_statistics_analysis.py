@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 from fixtures.example_backtest import example_tear_sheet
 from tradingbot.data.folds import combinatorial_purged
 from tradingbot.domain.seeding import stream
+from tradingbot.evaluation.analyses import statistics
 from tradingbot.evaluation.analyses.analysis import AnalysisInputs
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
 from tradingbot.evaluation.analyses.performance import Performance, Series
+from tradingbot.evaluation.analyses.portfolio_run import PortfolioRun
 from tradingbot.evaluation.analyses.retraining.spec import (
     RetrainingResult,
     RetrainingSpec,
@@ -209,6 +211,22 @@ def test_superiority_is_that_over_the_baseline_that_is_hardest_to_beat(
     assert found.spa_p_consistent == hardest.p_consistent > 0.5
     assert found.spa_p_upper == hardest.p_upper
     assert found.spa_against == (HOLD, BETTER, WORSE)
+
+
+@pytest.mark.parametrize(("run", "stand"), [("agents", (HOLD, WORSE)), ("", (HOLD, BETTER, WORSE))])
+def test_allocations_over_trained_agents_are_no_baselines_and_over_rules_they_are(
+    tracks: Tracks, run: str, stand: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What agents learned is in any division of capital among them."""
+    portfolio = object.__new__(PortfolioRun)
+    object.__setattr__(portfolio, "chain", SimpleNamespace(record=SimpleNamespace(run=run)))
+    object.__setattr__(portfolio, "bars_per_year", PER_YEAR)
+    monkeypatch.setattr(statistics, "ALLOCATION_RULES", {BETTER: None})
+
+    found = measure_statistics(replace(given_of(tracks), subject=portfolio), SETTINGS)
+
+    assert found.spa_against == stand
+    assert (found.spa_p_consistent < 0.05) == (BETTER not in stand)
 
 
 def test_baselines_that_hold_more_than_the_agents_are_compared_at_their_exposure(

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from fixtures.example_dossier import around, bare_dossier, example_dossier
+from fixtures.example_dossier import around, bare_dossier, example_dossier, portfolio_dossier
 from fixtures.idle_dossier import idle_dossier
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.dossier.robustness import Window
@@ -17,6 +17,7 @@ from tradingbot.evaluation.gates.pending import PENDING
 from tradingbot.evaluation.gates.plausibility import raise_alarm
 from tradingbot.evaluation.gates.result import Memo
 from tradingbot.evaluation.performance.record import AGENTS, HOLD, EarnedParts
+from tradingbot.evaluation.report.sections.portfolio import portfolio_section
 from tradingbot.evaluation.statistics.interval import Interval
 
 
@@ -261,6 +262,22 @@ def test_sharpe_above_three_on_a_known_market_is_explained_by_its_oracle() -> No
     assert memo.alarm is not None
     assert memo.alarm.is_explained
     assert "oracle" in memo.alarm.explanation
+
+
+def test_oracle_in_equal_sleeves_is_called_no_limit_to_a_portfolio() -> None:
+    strong = strong_dossier(sharpe=6.0)
+    test = replace(strong.test, share_of_oracle=around(4.35, 0.4))
+    divided = portfolio_dossier().allocation
+    several = replace(strong, parts=(strong.parts[0], test), allocation=divided)
+    alarm = raise_alarm(several)
+    assert alarm is not None
+    assert alarm.is_explained
+    assert (
+        "no limit to a portfolio that gives more to some (it reaches 435% of" in alarm.explanation
+    )
+    finding = portfolio_section(several).finding
+    assert "holds equal sleeves: the portfolio reaches 435" in finding
+    assert "sets the limit" in portfolio_section(strong).finding
 
 
 @pytest.mark.parametrize("sharpe", [2.0, 6.0])

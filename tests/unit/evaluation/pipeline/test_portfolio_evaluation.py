@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from fixtures.tiny_portfolio import begin_agents, begin_master
 from tradingbot.app.cli.application import run as run_command
 from tradingbot.evaluation.allocation.rules import ALLOCATION_RULES, EQUAL_WEIGHT, FLAT
 from tradingbot.evaluation.analyses.allocation_figures import measure_allocation
@@ -45,16 +44,8 @@ def evaluate(workspace: Path) -> Evaluation:
 
 
 @pytest.fixture(scope="module")
-def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("workspace")
-    begin_agents(folder)
-    begin_master(folder)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def evaluated(workspace: Path) -> Evaluation:
-    return evaluate(workspace)
+def evaluated(portfolio_workspace: Path) -> Evaluation:
+    return evaluate(portfolio_workspace)
 
 
 def test_dossier_has_the_chain_beside_allocation_rules(evaluated: Evaluation) -> None:
@@ -64,6 +55,7 @@ def test_dossier_has_the_chain_beside_allocation_rules(evaluated: Evaluation) ->
     assert names[0] == AGENTS
     assert {name for name in ALLOCATION_RULES if name != FLAT} <= set(names)
     assert dossier.test.policies[0].earned is not None
+    assert not set(ALLOCATION_RULES) & set(dossier.statistics.spa_against)  # agents are in them
     assert dossier.statistics.n_trials >= 1
     assert dossier.leak_check.is_clean
     assert dossier.leak_check.actions_compared > 0
@@ -99,7 +91,9 @@ def test_costs_limits_and_capital_are_those_of_one_account(evaluated: Evaluation
     assert len({net["position limit", 1.0], net["position limit", 0.1]}) == 2
 
 
-def test_what_is_not_for_portfolios_says_so(evaluated: Evaluation, workspace: Path) -> None:
+def test_what_is_not_for_portfolios_says_so(
+    evaluated: Evaluation, portfolio_workspace: Path
+) -> None:
     reasons = dict(evaluated.dossier.left_out)
     assert reasons["policy"].startswith("not for portfolios: ")
     page = evaluated.page.read_text(encoding="utf-8")
@@ -107,14 +101,14 @@ def test_what_is_not_for_portfolios_says_so(evaluated: Evaluation, workspace: Pa
     assert "Allocation" in page
     assert "traded by the agents of run agents" in page
     named = ["evaluate", "master", "--preset", "required", "--analyses", "policy", "--jobs", "1"]
-    assert run_command(["--workspace", str(workspace), *named]) == 2
+    assert run_command(["--workspace", str(portfolio_workspace), *named]) == 2
 
 
 def test_portfolio_evaluated_twice_gives_the_same_dossier(
-    evaluated: Evaluation, workspace: Path
+    evaluated: Evaluation, portfolio_workspace: Path
 ) -> None:
     shutil.rmtree(evaluated.folder / "analyses")
-    again = evaluate(workspace)
+    again = evaluate(portfolio_workspace)
 
     first, second = (
         to_plain(replace(each.dossier, header=replace(each.dossier.header, evaluated_at="")))
@@ -160,13 +154,13 @@ def cash_gates(dossier: Dossier) -> tuple[str, ...]:
 )
 def test_cash_gates_of_planted_masters(
     evaluated: Evaluation,
-    workspace: Path,
+    portfolio_workspace: Path,
     logits: tuple[float, ...],
     in_market: float,
     outcomes: tuple[str, str],
 ) -> None:
     """Weights are a softmax: none of them is ever 0 or 1."""
-    subject = open_evaluated_run("master", workspace)
+    subject = open_evaluated_run("master", portfolio_workspace)
     assert isinstance(subject, PortfolioRun)
     task, bars = subject.task(), subject.bars("test")
     rows = task.book.rows.clone()
@@ -181,10 +175,10 @@ def test_cash_gates_of_planted_masters(
 
 
 def test_gates_of_a_phase_are_judged_on_a_portfolio(
-    evaluated: Evaluation, workspace: Path, capsys: pytest.CaptureFixture[str]
+    evaluated: Evaluation, portfolio_workspace: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     named = ["gates", "--phase", "master=master", "--json"]
-    assert run_command(["--workspace", str(workspace), *named]) == 0
+    assert run_command(["--workspace", str(portfolio_workspace), *named]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [each["result"]["gate"] for each in found] == [
         gate.name for gate in load_gates() if gate.phase == "master"

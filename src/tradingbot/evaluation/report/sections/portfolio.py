@@ -54,11 +54,12 @@ def portfolio_section(dossier: Dossier) -> Section:
     for part in reversed(dossier.parts):
         blocks.append(Charts((_worth_chart(part, dossier), _drawdown_chart(part)), "full"))
         blocks.extend(_policy_tables(part, is_folded=part is not test))
-    finding = _idle_finding(test) if no_agent_trades(dossier) else _finding(test)
+    divides = dossier.allocation is not None
+    finding = _idle_finding(test) if no_agent_trades(dossier) else _finding(test, divides=divides)
     return Section("performance", "Performance", finding, blocks)
 
 
-def _finding(test: PartPerformance) -> str:
+def _finding(test: PartPerformance, *, divides: bool) -> str:
     agents, hold = test.policies[0], reference_of(test)
     words = [
         f"On the {period(test)} ({count(test.bars)} bars), the agents made "
@@ -93,8 +94,10 @@ def _finding(test: PartPerformance) -> str:
             f"(market: {test.factor})."
         )
     if test.share_of_oracle is not None:
+        limit = "holds equal sleeves" if divides else "sets the limit"
         words.append(
-            f"The oracle, which knows how this market works, sets the limit: the agents reach "
+            f"The oracle, which knows how this market works, {limit}: the "
+            f"{'portfolio reaches' if divides else 'agents reach'} "
             f"{share(test.share_of_oracle)} of it."
         )
     return " ".join(words)
