@@ -7,6 +7,7 @@ the CPU. The recorder changes nothing: the trainer carries out what it decides.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import torch
@@ -81,6 +82,8 @@ class FlightRecorder(Resumable):
             ConfigError: If a response is set for a rule that does not exist.
         """
         self.task, self.config, self.names = task, config or GuardConfig(), names_of(task)
+        if task.action.kind == "simplex":  # of many weights nearly all are small, which is no halt
+            self.config = replace(self.config, one_action_critical=1.0)
         _require_rules(self.config)
         self._write = write
         n_agents, kept = len(task.agent_names), self.config.kept_updates

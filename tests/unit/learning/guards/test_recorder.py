@@ -19,7 +19,7 @@ from tradingbot.learning.guards.history import MEASURES
 from tradingbot.learning.guards.recorder import RecorderReport
 from tradingbot.learning.learner import Experience, Update
 from tradingbot.learning.playing import play
-from tradingbot.learning.task import Observation, Task
+from tradingbot.learning.task import ActionSpec, Observation, Task
 
 CONFIG = GuardConfig(
     kept_updates=6,
@@ -118,6 +118,27 @@ def test_verdict_names_the_code_of_the_task() -> None:
     assert reports[-1].decision.response == "warn"  # boosted already, and the cooldown is on
     assert "boost_entropy" in {report.decision.response for report in reports}
     assert not reports[-1].healthy
+
+
+def test_capital_that_is_divided_equally_is_no_collapse() -> None:
+    """Of eleven weights all are near 0.05: the fewer are large the more sleeves there are."""
+    task = SignalTask(1, 4)
+    task.action = ActionSpec.simplex(11)
+    recorder = FlightRecorder(task, CONFIG)
+    shape = (4, 1, 4)
+    codes, terms = torch.ones(shape).long(), torch.zeros(len(task.term_names), *shape[1:])
+    divided = torch.full((*shape, 11), 1 / 11)
+    made = Experience(divided, codes, codes > 0, torch.zeros(shape), terms)
+    reports = [
+        recorder.record(Update({}, made), updates=number, steps=16 * number)
+        for number in range(1, 6)
+    ]
+
+    assert reports[-1].measures["rollout/largest_share"].tolist() == [1.0]
+    verdict = next(v for v in reports[-1].verdicts if v.code == "ONE_ACTION")
+    assert verdict.severity is AlarmLevel.WARNING
+    assert reports[-1].decision.response == "warn"
+    assert reports[-1].healthy
 
 
 def test_deterministic_play_happens_at_first_and_then_as_often_as_it_is_told() -> None:
