@@ -201,6 +201,10 @@ def document_of_options(
                 remedy = "Leave one of the two out"
                 raise ConfigError("a key must be set once", was=repr(dotted), remedy=remedy)
             places.setdefault(keys[:depth], place)
+        if isinstance(value, str) and value.startswith("{") and value.endswith("}"):
+            remedy = f"Write one setting for each of its keys, e.g. {dotted}.KEY=VALUE"
+            rule = f"{dotted} must be set key by key where it is an option"
+            raise ConfigError(rule, was=repr(value)[:60], where=str(place), remedy=remedy)
         section[keys[-1]] = _option_value(value)
         places[keys] = place
     return Document(values, places)
@@ -211,8 +215,25 @@ def _option_value(value: object) -> object:
     if not isinstance(value, str):
         return value
     if value.startswith("[") and value.endswith("]"):
-        return [read_number(item.strip()) for item in value[1:-1].split(",") if item.strip()]
+        return _read_list(value)
     try:
         return date.fromisoformat(value)
     except ValueError:
         return None if value == "null" else value
+
+
+def _read_list(text: str) -> list[object]:
+    """Read a list as options write it, `[16, 8]`, and lists of it: `[[LOW_ENTROPY, pause]]`."""
+    items, depth = [""], 0
+    for sign in text[1:-1]:
+        depth += (sign == "[") - (sign == "]")
+        if sign == "," and depth == 0:
+            items.append("")
+        else:
+            items[-1] += sign
+    words = (item.strip() for item in items)
+    return [
+        _read_list(word) if word[0] == "[" and word[-1] == "]" else read_number(word)
+        for word in words
+        if word
+    ]

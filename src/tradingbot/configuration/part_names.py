@@ -65,6 +65,27 @@ REWARD_OPTION_BOUNDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
 those that are true or false."""
 REWARD_TERM_NAMES = tuple(REWARD_OPTION_BOUNDS)
 """Those of `rewards.catalogue`, without plugins'."""
+REWARD_OBJECTIVES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "profit": ("pnl", "cost", "log_growth", "roi"),
+        "risk": ("sharpe", "drawdown", "sizing", "differential_sharpe", "loss"),
+        "timing": ("time_efficiency",),
+        "activity": ("hold", "repeat", "frequency"),
+        "exploration": ("diversity", "intrinsic_action", "novelty"),
+    }
+)
+"""Objective → its terms, those of `rewards.catalogue`, without plugins'."""
+REWARD_PRESET_TERMS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "v31": ("pnl", "cost", "sharpe", "drawdown", "diversity", "repeat", "intrinsic_action"),
+        "prototype": ("pnl", "cost", "time_efficiency", "sharpe", "drawdown", "sizing"),
+        "sharpe": ("pnl", "cost", "time_efficiency", "repeat"),
+        "objectives": ("roi", "loss", "frequency", "time_efficiency", "novelty"),
+        "log_growth": ("log_growth",),
+        "differential_sharpe": ("differential_sharpe",),
+    }
+)
+"""Preset → its terms whose weight is not 0, of `rewards.presets.REWARD_PRESETS`."""
 PRIVATE_NAMES = (
     *("size", "entry_move", "unrealised", "holding", "stop_distance", "target_distance", "adds"),
     *("last_action", "total_return", "cash", "exposure", "drawdown", "realised", "sharpe"),
@@ -94,6 +115,23 @@ def require_reward(name: str, where: str | None = None) -> None:
     """
     own = (*REWARD_PRESET_NAMES, *REWARD_TERM_NAMES)
     require_known(name, _with(own, "reward_term"), "reward preset must be known", where=where)
+
+
+def objectives_of(reward: str, weights: Mapping[str, float]) -> tuple[str, ...] | None:
+    """Return the objectives of a reward; None where a term is a plugin's, of which it is not known.
+
+    Args:
+        reward: Name of a preset or of a term.
+        weights: Term → weight that replaces the preset's.
+    """
+    of_preset = REWARD_PRESET_TERMS.get(reward, (reward,))
+    terms = {
+        *(name for name in of_preset if weights.get(name, 1.0)),
+        *(n for n in weights if weights[n]),
+    }
+    if not terms <= {*REWARD_TERM_NAMES}:
+        return None
+    return tuple(name for name, own in REWARD_OBJECTIVES.items() if terms & {*own})
 
 
 def require_cost_rates(rates: Mapping[str, float], where: str) -> None:

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from tradingbot.domain.errors import ConfigError
 from tradingbot.learning.hindsight_config import HindsightConfig
+from tradingbot.learning.learner import Metrics
 from tradingbot.learning.replay import Replay, Transitions
 from tradingbot.learning.task import Task, extras_of
 
@@ -64,6 +65,8 @@ class Hindsight:
         self._task: GoalRelabelling = task  # type: ignore[assignment]
         self._task.require_relabelling()
         self._config = config
+        self._counts = torch.zeros(2, len(task.agent_names), device=task.table.device)
+        """(2, N): transitions drawn since the last figures, and those with another goal."""
 
     @property
     def n_kept(self) -> int:
@@ -95,7 +98,18 @@ class Hindsight:
             n_samples, generator, strategy=strategy, n_others=n_others
         )
         assert drawn.goal is not None
-        return drawn, torch.cat([replay.achieved_at(other), drawn.goal[:, n_others:]], dim=1)
+        goal = torch.cat([replay.achieved_at(other), drawn.goal[:, n_others:]], dim=1)
+        self._counts[0] += n_samples
+        self._counts[1] += (goal != drawn.goal).any(-1).sum(-1)
+        return drawn, goal
+
+    def take_figures(self) -> Metrics:
+        """Return the share (N,) of transitions drawn since the last call that have another goal."""
+        if not self._counts[0].any():
+            return {}
+        share = self._counts[1] / self._counts[0]
+        self._counts.zero_()
+        return {"hindsight/relabelled_share": share}
 
 
 RewardOfGoal = Callable[[Transitions], Tensor]

@@ -71,6 +71,8 @@ class LearnerSpec:
     """Kinds of actions it can learn."""
     steps_per_update: str
     """Field or property of `config`: steps of each environment in one update."""
+    update_fields: tuple[str, ...] = ()
+    """Fields of `config` that `steps_per_update` is computed from, where it is a property."""
     warm_up: str = ""
     """Field of `config`: steps per agent before anything is learned; empty: none."""
     segment_bars: str = ""
@@ -92,6 +94,8 @@ class LearnerSpec:
     takes_reward_transform: bool = False
     """Whether `build` takes `reward_transform`: curiosity, shaping, objectives; see
     `learning.reward_transform`."""
+    keeps_rewards: str = ""
+    """Why it takes none, as messages say it; empty where it does."""
     differentiates: bool = False
     """Whether it follows gradients through the task's step, whose reward must have some."""
     takes_options: bool = False

@@ -35,6 +35,10 @@ class HeadConfig:
     def __post_init__(self) -> None:
         """Refuse a head that cannot be."""
         require_kinds(self)
-        require(bool(self.hidden), "hidden must have a layer", self)
-        are_widths = all(width >= 1 for width in self.hidden)
-        require(are_widths, "hidden must be widths of 1 or more", self)
+        require_widths(self.hidden, self)
+
+
+def require_widths(hidden: tuple[int, ...], rules: object) -> None:
+    """Refuse hidden layers, `hidden` of some settings, that no head can have."""
+    require(bool(hidden), "hidden must have a layer", rules)
+    require(all(width >= 1 for width in hidden), "hidden must be widths of 1 or more", rules)

@@ -7,7 +7,6 @@ learner go on at rate 0, or end in the middle of its decay.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
 from types import MappingProxyType
 from typing import Any
 
@@ -61,6 +60,7 @@ def check_budget(
     """
     _check_shares(config, places)
     _check_updates(config, places)
+    _check_turns(config, places)
     _check_rate(config, places)
 
 
@@ -82,10 +82,10 @@ def _check_shares(config: TrainConfig, places: Mapping[KeyPath, Place]) -> None:
 
 def _check_updates(config: TrainConfig, places: Mapping[KeyPath, Place]) -> None:
     spec, settings, budget = config.learner.spec, config.learner.settings, config.budget
-    name, key = spec.name, spec.steps_per_update
-    is_set = key in {each.name for each in fields(spec.config)}
-    path = ("learner", name, key) if is_set else ("learner", name)  # else it follows from others
-    dotted = ".".join(path)
+    name, counted = spec.name, getattr(settings, "wrapped", spec)  # a hybrid's learner by gradients
+    keys = counted.update_fields or (counted.steps_per_update,)
+    paths = [("learner", counted.name, key) for key in keys]
+    dotted = [".".join(path) for path in paths]
     in_update = spec.steps_of_update(settings) * budget.n_envs
     steps_key = ("budget", "steps_per_agent")
     updates = -(-budget.steps_per_agent // in_update)
@@ -93,19 +93,36 @@ def _check_updates(config: TrainConfig, places: Mapping[KeyPath, Place]) -> None
         raise ConfigError(
             f"budget.steps_per_agent must be enough for {_FEWEST_UPDATES} updates",
             was=f"{budget.steps_per_agent}, where an update takes {in_update} "
-            f"({dotted} × budget.n_envs)",
-            where=place_conflict(places, [steps_key, path, ("budget", "n_envs")]),
-            remedy=f"Give more than {in_update} steps, or lower {dotted} or budget.n_envs",
+            f"({' and '.join(dotted)} × budget.n_envs)",
+            where=place_conflict(places, [steps_key, *paths, ("budget", "n_envs")]),
+            remedy=f"Give more than {in_update} steps, or lower {', '.join(dotted)} or "
+            "budget.n_envs",
         )
     warm_up = getattr(settings, spec.warm_up) if spec.warm_up else 0
     if warm_up >= budget.steps_per_agent:
-        dotted = f"learner.{name}.{spec.warm_up}"
+        warm = f"learner.{name}.{spec.warm_up}"
         raise ConfigError(
-            f"{dotted} must be below budget.steps_per_agent",
+            f"{warm} must be below budget.steps_per_agent",
             was=f"{warm_up} of {budget.steps_per_agent} steps: nothing would be learned",
-            where=place_conflict(places, [tuple(dotted.split(".")), steps_key]),
-            remedy=f"Lower {dotted}, or give more than {warm_up} steps",
+            where=place_conflict(places, [tuple(warm.split(".")), steps_key]),
+            remedy=f"Lower {warm}, or give more than {warm_up} steps",
         )
+
+
+def _check_turns(config: TrainConfig, places: Mapping[KeyPath, Place]) -> None:
+    """Refuse a hybrid whose first turn by gradients lasts as long as the budget."""
+    turns, steps = getattr(config.learner.settings, "turns", None), config.budget.steps_per_agent
+    if turns is None or turns.gradient_steps < steps:
+        return
+    dotted, steps_key = f"learner.{config.learner.name}.gradient_steps", "budget.steps_per_agent"
+    keys = [tuple(key.split(".")) for key in (dotted, steps_key, "learner.name")]
+    raise ConfigError(
+        f"{dotted} must be below {steps_key}",
+        was=f"{turns.gradient_steps} of {steps} steps: nothing would evolve",
+        where=place_conflict(places, keys),
+        remedy=f"Set e.g. {dotted}={max(steps // 2, 1)}, or give more than "
+        f"{turns.gradient_steps} steps",
+    )
 
 
 def _check_rate(config: TrainConfig, places: Mapping[KeyPath, Place]) -> None:

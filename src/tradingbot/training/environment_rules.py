@@ -147,6 +147,13 @@ def _learner_rules(
         f"by environments of their own, was {paired}",
         (f"learner.{learner.name}.paired_envs",),
     )
+    actors = getattr(learner.settings, "actors", 1)
+    yield (
+        actors == 1 or kind != "curriculum",
+        f"learner.{learner.name}.actors must be 1 in environment curriculum: agents progress by "
+        f"all environments, was {actors}",
+        (f"learner.{learner.name}.actors", "learner.name"),
+    )
     if learner.spec.takes_options:
         yield (
             kind in ("population", "goal") and not clones,

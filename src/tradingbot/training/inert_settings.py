@@ -7,250 +7,17 @@ is asked about: options, and a file of one's own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any
 
+from tradingbot.configuration.conflicts import place_conflict
 from tradingbot.configuration.decoding import COMMAND_LINE
 from tradingbot.configuration.files import place_of, preset_folder
 from tradingbot.configuration.yaml_reader import KeyPath, Place
-from tradingbot.domain.errors import ConfigError, join_choices
-from tradingbot.learning.catalogue import known_learners, learner_spec
-from tradingbot.learning.direct.config import DEVIATIONS_OF_BEFORE, DirectConfig
-from tradingbot.learning.ppo.config import PPOConfig
+from tradingbot.domain.errors import ConfigError
 from tradingbot.training.config import TrainConfig
-from tradingbot.training.tool_conditions import TOOL_KEYS, TOOL_RULES
-
-_RELABELLING = ("sac", "hierarchical_sac")
-"""Learners that can relabel goals."""
-
-
-class Condition(NamedTuple):
-    """Where settings act."""
-
-    keys: tuple[str, ...]
-    """Dotted keys, or beginnings of them that end at a dot."""
-    acts: Callable[[TrainConfig], bool]
-    needs: Callable[[TrainConfig], str]
-    """(configuration) → what must be so for them to act."""
-    is_alternative: bool = False
-    """Files may hold it beside what acts instead: sections of several learners, a market to use
-    without a dataset. Then options alone are asked about."""
-
-
-def _has_encoder(config: TrainConfig) -> bool:
-    return config.encoder.preset != "row"
-
-
-def _pretrains(config: TrainConfig) -> bool:
-    encoder = config.encoder
-    return _has_encoder(config) and encoder.pretrain and encoder.transfer_from is None
-
-
-def _not_beside(config: TrainConfig) -> str:
-    """Say what must be so for auxiliary tasks to be learned beside the agents; empty: it is."""
-    if not (_has_encoder(config) and config.encoder.trainable):
-        return "encoder.trainable must be true and encoder.preset not row: no encoder learns"
-    able = [name for name in known_learners() if learner_spec(name).takes_auxiliary]
-    name = config.learner.name
-    return "" if name in able else f"learner.name must be {join_choices(able)}, is {name}"
-
-
-def _space(config: TrainConfig) -> str:
-    return config.task.rules.action.space
-
-
-def _ppo(config: TrainConfig) -> PPOConfig:
-    found: PPOConfig = getattr(config.learner, "ppo")  # noqa: B009 - sections are no fields
-    return found
-
-
-def _direct(config: TrainConfig) -> DirectConfig:
-    found: DirectConfig = getattr(config.learner, "direct")  # noqa: B009 - sections are no fields
-    return found
-
-
-def _of_learner(name: str) -> Condition:
-    return Condition(
-        (f"learner.{name}.",),
-        lambda config: name in config.learner.acting_sections,
-        lambda config: f"learner.name must be {name}, is {config.learner.words}",
-        is_alternative=True,
-    )
-
-
-def _of_relabelling(name: str) -> Condition:
-    return Condition(
-        (f"learner.{name}.hindsight.n_goals",),
-        lambda config: getattr(config.learner, name).hindsight.strategy != "off",
-        _says(f"learner.{name}.hindsight.strategy must not be off"),
-    )
-
-
-def _of_environment(kind: str) -> Condition:
-    return Condition(
-        (f"environment.{kind}.",),
-        lambda config: config.environment.kind == kind,
-        lambda config: f"environment.kind must be {kind}, is {config.environment.kind}",
-        is_alternative=True,
-    )
-
-
-def _says(words: str) -> Callable[[TrainConfig], str]:
-    return lambda _: words
-
-
-def _transforming() -> list[str]:
-    return [name for name in known_learners() if learner_spec(name).takes_reward_transform]
-
-
-_ACTION = "task.rules.action."
-_CODES = (
-    *("entry_fracs", "sell_partial_frac", "add_frac", "max_adds"),
-    *("add_min_profit_frac", "max_repeats"),
-)
-_GUARD = ("warm_up", "boost", "max_boost", "cooldown", "patience", "halts")
-CONDITIONS: tuple[Condition, ...] = (
-    Condition(
-        ("task.reward", "task.reward_weights.", "task.reward_options."),
-        lambda config: config.learner.spec.learns_reward(config.learner.settings),
-        lambda config: (
-            f"learner.{config.learner.name}.objective must be reward for the learner to learn from "
-            f"it, is {config.learner.settings.objective}"
-        ),
-    ),
-    Condition(
-        ("task.reward", "task.reward_weights.", "task.reward_options."),
-        lambda config: config.environment.kind not in ("goal", "portfolio"),
-        lambda config: (
-            f"environment.kind must not be {config.environment.kind}: its reward is paid instead"
-        ),
-    ),
-    Condition(
-        ("task.neutral_bars",),
-        lambda config: config.environment.kind in ("population", "curriculum"),
-        lambda config: (
-            f"environment.kind must not be {config.environment.kind}: what its agents aim for has "
-            "the market in it"
-        ),
-    ),
-    Condition(
-        ("budget.recency",),
-        lambda config: config.environment.kind != "portfolio",
-        _says("environment.kind must not be portfolio: its episodes begin anywhere"),
-    ),
-    Condition(
-        ("task.private",),
-        lambda config: config.environment.kind != "portfolio",
-        _says("environment.kind must not be portfolio: its agent sees all accounts"),
-    ),
-    Condition(
-        ("pretraining.",), _pretrains, _says("an encoder must be pre-trained: see encoder.preset")
-    ),
-    Condition(("auxiliary.weight",), lambda config: not _not_beside(config), _not_beside),
-    Condition(
-        ("auxiliary.",),
-        lambda config: config.auxiliary.weight > 0.0,
-        _says("auxiliary.weight must be above 0"),
-    ),
-    Condition(
-        TOOL_KEYS,
-        lambda config: config.learner.spec.takes_reward_transform,
-        lambda config: (
-            f"learner.name must be {join_choices(_transforming())}, is {config.learner.name}: it "
-            "learns from no reward that others could change"
-        ),
-    ),
-    *(Condition((f"{tool}.",), acts, _says(needs)) for tool, acts, needs in TOOL_RULES),
-    Condition(
-        ("encoder.trainable",), _has_encoder, _says("encoder.preset must have weights, is row")
-    ),
-    Condition(
-        ("cloning.",),
-        lambda config: config.cloning.enabled,
-        _says("cloning.enabled must be true"),
-    ),
-    Condition(
-        ("scaling.",),
-        lambda config: config.dataset is not None,
-        _says("a dataset must be learned from: generated markets have a scaler of their own"),
-    ),
-    Condition(
-        ("market.",),
-        lambda config: config.dataset is None,
-        _says("no dataset must be named: its bars are learned from"),
-        is_alternative=True,
-    ),
-    Condition(
-        (
-            "task.cost_rates.borrow_frac_per_bar",
-            "task.rules.limits.margin_frac",
-            "task.rules.account.maintenance_frac",
-        ),
-        lambda config: config.task.rules.limits.allow_short,
-        _says("task.rules.limits.allow_short must be true"),
-    ),
-    Condition(
-        (f"{_ACTION}hold_zone",),
-        lambda config: _space(config) == "continuous",
-        _says(f"{_ACTION}space must be continuous"),
-    ),
-    Condition(
-        (f"{_ACTION}smoothing_bars", "learner.ppo.min_std"),
-        lambda config: _space(config) != "discrete",
-        _says(f"{_ACTION}space must be continuous or target"),
-    ),
-    Condition(
-        (*(f"{_ACTION}{key}" for key in _CODES), "guards.executed_gap", "guards.violations"),
-        lambda config: _space(config) == "discrete",
-        _says(f"{_ACTION}space must be discrete"),
-    ),
-    Condition(
-        tuple(f"learner.ppo.entropy.guard_{key}" for key in _GUARD),
-        lambda config: _ppo(config).entropy.guard_entropy > 0.0,
-        _says("learner.ppo.entropy.guard_entropy must be above 0"),
-    ),
-    Condition(
-        tuple(f"learner.ppo.entropy.{key}" for key in ("scale", "max_factor", "floor")),
-        lambda config: _ppo(config).entropy.target > 0.0,
-        _says("learner.ppo.entropy.target must be above 0"),
-    ),
-    Condition(
-        tuple(f"learner.direct.{key}" for key in ("deviation_penalty", *DEVIATIONS_OF_BEFORE)),
-        lambda config: _direct(config).actor.pooling == "partial",
-        _says("learner.direct.actor.pooling must be partial"),
-    ),
-    Condition(
-        tuple(f"learner.{name}.hindsight.strategy" for name in _RELABELLING),
-        lambda config: config.environment.kind == "goal",
-        lambda config: f"environment.kind must be goal, is {config.environment.kind}",
-    ),
-    *(_of_relabelling(name) for name in _RELABELLING),
-    Condition(
-        ("environment.goal.credit_range_frac",),
-        lambda config: config.environment.goal.reward == "partial",
-        _says("environment.goal.reward must be partial"),
-    ),
-    Condition(
-        ("environment.portfolio.joint.",),
-        lambda config: config.environment.portfolio.joint.rate > 0.0,
-        _says("environment.portfolio.joint.rate must be above 0"),
-    ),
-    Condition(
-        ("environment.curriculum.levels", "environment.curriculum.difficulty."),
-        lambda config: config.environment.curriculum.adaptive,
-        _says("environment.curriculum.adaptive must be true"),
-    ),
-    Condition(
-        ("options.",),
-        lambda config: config.learner.spec.takes_options,
-        lambda config: f"learner.name must be hierarchical_sac, is {config.learner.name}",
-        is_alternative=True,
-    ),
-    _of_learner("hierarchical_sac"),
-    *(_of_learner(name) for name in ("ppo", "sac", "direct")),
-    *(_of_environment(kind) for kind in ("curriculum", "goal", "portfolio")),
-)
-"""What depends on what; see docs/reference/settings.md."""
+from tradingbot.training.setting_conditions import Condition, setting_conditions
+from tradingbot.training.tool_conditions import TOOLS
 
 
 def check_effects(
@@ -269,7 +36,7 @@ def check_effects(
     Raises:
         ConfigError: Naming the setting, and what must be so for it to act.
     """
-    own = preset_folder("training")
+    own, conditions = preset_folder("training"), setting_conditions()
     values, defaults = (each.model_dump(mode="json") for each in (config, before or TrainConfig()))
     asked = {keys: place for keys, place in places.items() if place.file.parent != own}
     for keys, place in asked.items():
@@ -277,7 +44,7 @@ def check_effects(
         if is_section or _at(values, keys) == _at(defaults, keys):
             continue
         dotted = ".".join(map(str, keys))
-        for condition in CONDITIONS:
+        for condition in conditions:
             is_spared = condition.is_alternative and place.file != COMMAND_LINE
             acts = condition.acts(config) or (before is not None and condition.acts(before))
             if is_spared or not _covers(condition, dotted) or acts:
@@ -287,6 +54,28 @@ def check_effects(
                 was=repr(_at(values, keys))[:60],
                 where=place_of(places, keys),
                 remedy="Change that too, or leave the setting out",
+            )
+    _check_tools(config, places, before)
+
+
+def _check_tools(
+    config: TrainConfig, places: Mapping[KeyPath, Place], before: TrainConfig | None
+) -> None:
+    """Refuse a tool that is on, a preset's too, where the rest keeps it from acting.
+
+    Sections of learners that do not train are alternatives; a tool that is on is asked for.
+    """
+    for tool in TOOLS:
+        for rule in tool.rules if tool.is_on(config) else ():
+            was_idle = before is not None and tool.is_on(before) and not rule.acts(before)
+            if rule.acts(config) or was_idle:
+                continue
+            keys = [tuple(key.split(".")) for key in (tool.switch, *rule.keys)]
+            raise ConfigError(
+                f"{tool.section} must act where it is on; {rule.needs(config)}",
+                was=f"{tool.switch}={_at(config.model_dump(mode='json'), keys[0])}",
+                where=place_conflict(places, keys),
+                remedy=f"Change that, or set {tool.off}",
             )
 
 

@@ -11,7 +11,8 @@ from torch import Tensor, nn
 
 from fixtures.toy_tasks import SignalTask
 from tradingbot.domain.errors import ConfigError
-from tradingbot.learning.catalogue import learner_spec
+from tradingbot.learning.catalogue import known_learners, learner_spec
+from tradingbot.learning.impala.config import IMPALAConfig
 from tradingbot.learning.learner import Learner, Metrics
 from tradingbot.learning.ppo.config import PPOConfig
 from tradingbot.learning.reward_transform import (
@@ -28,6 +29,9 @@ from tradingbot.networks.view import TableView
 HEAD = HeadConfig(hidden=(8,))
 CONFIGS: dict[str, Any] = {
     "ppo": PPOConfig(actor=HEAD, critic=HEAD, rollout_steps=8, n_epochs=2, minibatch=16),
+    "impala": IMPALAConfig(
+        actor=HEAD, critic=HEAD, actors=2, in_processes=False, rollout_steps=8, minibatch=16
+    ),
     "sac": SACConfig(
         actor=HEAD, critic=HEAD, buffer_size=256, warm_up=8, batch_size=8, steps_per_update=8
     ),
@@ -121,13 +125,19 @@ def same(one: Mapping[str, Tensor], other: Mapping[str, Tensor]) -> bool:
     return one.keys() == other.keys() and all(torch.equal(t, other[k]) for k, t in one.items())
 
 
-@pytest.mark.parametrize("name", ["ppo", "sac"])
+def test_learners_that_take_a_transform_are_those_that_are_tested_and_others_say_why_not() -> None:
+    specs = [learner_spec(name) for name in known_learners()]
+    assert {spec.name for spec in specs if spec.takes_reward_transform} == {*CONFIGS}
+    assert all(spec.takes_reward_transform is not bool(spec.keeps_rewards) for spec in specs)
+
+
+@pytest.mark.parametrize("name", CONFIGS)
 def test_identity_changes_no_bit_and_no_name(name: str) -> None:
     plain, identity = (trained(make(name, transform)) for transform in (None, Identity()))
     assert same(plain.state(), identity.state())
 
 
-@pytest.mark.parametrize("name", ["ppo", "sac"])
+@pytest.mark.parametrize("name", CONFIGS)
 def test_curiosity_is_learned_from_and_free_of_gradients(name: str) -> None:
     curious = Curiosity()
     learner = make(name, curious)
@@ -154,7 +164,7 @@ def test_curiosity_is_learned_from_and_free_of_gradients(name: str) -> None:
     torch.testing.assert_close(experience.reward.sum(0), experience.terms.sum(0))
 
 
-@pytest.mark.parametrize("name", ["ppo", "sac"])
+@pytest.mark.parametrize("name", CONFIGS)
 def test_policy_gets_no_gradient_from_a_transform_and_it_none_from_the_policy(name: str) -> None:
     class Tagged(Curiosity):
         """Returns rewards with a history, as a careless transform would."""
@@ -178,7 +188,7 @@ def test_policy_gets_no_gradient_from_a_transform_and_it_none_from_the_policy(na
     assert not transform_rewards(careless, steps).requires_grad
 
 
-@pytest.mark.parametrize("name", ["ppo", "sac"])
+@pytest.mark.parametrize("name", CONFIGS)
 def test_transform_resumes_with_its_learner_to_the_same_bits(name: str) -> None:
     whole = trained(make(name, Curiosity()), 3)
     resumed = make(name, Curiosity(seed=9), seed=9)
@@ -194,7 +204,7 @@ def test_transform_resumes_with_its_learner_to_the_same_bits(name: str) -> None:
         make(name, None).load_state(whole.state())
 
 
-@pytest.mark.parametrize("name", ["ppo", "sac"])
+@pytest.mark.parametrize("name", CONFIGS)
 def test_transform_reads_terms_where_it_needs_them(name: str) -> None:
     objective = trained(make(name, OneObjective(), cost=5.0))
     whole = trained(make(name, None, cost=5.0))

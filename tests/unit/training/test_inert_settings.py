@@ -10,6 +10,11 @@ from tradingbot.domain.errors import ConfigError
 from tradingbot.training.config_files import load_train_config
 from tradingbot.training.setup import env_config
 
+HYBRID: dict[str, object] = {"learner.name": "hybrid", "learner.hybrid.gradient_steps": 64}
+OPTIONS: dict[str, object] = {
+    "learner.name": "hierarchical_sac",
+    "task.rules.action.space": "continuous",
+}
 INERT: list[tuple[dict[str, object], str]] = [
     ({"task.reward": "v31"}, "learner.direct.objective must be reward"),
     ({"task.reward_weights.hold": 0.1}, "learner.direct.objective must be reward"),
@@ -31,6 +36,42 @@ INERT: list[tuple[dict[str, object], str]] = [
     ({"guards.executed_gap": 0.15}, "space must be discrete"),
     ({"guards.violations": 0.05}, "space must be discrete"),
     ({"learner.sac.batch_size": 8}, "learner.name must be sac, is direct"),
+    ({"learner.es.population": 64}, "learner.name must be es, is direct"),
+    ({"learner.impala.actors": 2}, "learner.name must be impala, is direct"),
+    ({"learner.hybrid.generations": 2}, "learner.name must be hybrid, is direct"),
+    (HYBRID | {"learner.sac.batch_size": 8}, "must be sac, is hybrid of"),
+    (HYBRID | {"learner.es.actor.hidden": [8]}, "learner.name must be es: in a hybrid"),
+    ({"guards.actor_lag": 3.0}, "learner.name must be impala"),
+    ({"guards.one_option": 0.5}, "learner.name must be hierarchical_sac"),
+    ({"guards.distinct_members": 0.2}, "learner.name must be es or hybrid"),
+    ({"guards.stuck_episodes": 5}, "environment.kind must be curriculum"),
+    ({"guards.goal_success": 0.1}, "environment.kind must be goal"),
+    ({"guards.intrinsic_share": 0.2}, "curiosity.mix must be above 0"),
+    ({"guards.one_objective": 0.5}, "objectives.enabled must be true"),
+    ({"guards.distinct_actions": 4}, "updates must have 120 steps"),
+    (
+        {"learner.name": "ppo", "learner.ppo.entropy.target": 0.0}
+        | {"learner.ppo.entropy.decay": 0.5},
+        "entropy.target must be above 0",
+    ),
+    (OPTIONS | {"options.scalp_bars": 30}, "options.timeout_bars must be as long"),
+    (OPTIONS | {"options.entry_bars": 50}, "options.timeout_bars must be as long"),
+    (
+        OPTIONS
+        | {"learner.hierarchical_sac.reach": 0.0}
+        | {"learner.hierarchical_sac.actor.hidden": [8]},
+        "reach must be above 0",
+    ),
+    ({"learner.name": "ppo", "curiosity.mix": 0.1, "curiosity.warm_up": 2_000}, "must be above it"),
+    (
+        {
+            "learner.name": "ppo",
+            "shaping.weight": 0.1,
+            "shaping.warm_up": 2_000,
+            "task.private": [],
+        },
+        "must be above it",
+    ),
     (
         {
             "learner.name": "ppo",
@@ -71,6 +112,11 @@ ACTING: list[dict[str, object]] = [
     {"dataset": "mine", "scaling.kind": "minmax"},
     {"task.rules.limits.allow_short": True, "task.cost_rates.borrow_frac_per_bar": 1e-5},
     {"learner.name": "sac", "learner.sac.batch_size": 8},
+    HYBRID | {"learner.es.population": 8, "learner.ppo.minibatch": 8},
+    {"learner.name": "es", "learner.es.actor.hidden": [8], "guards.distinct_members": 0.2}
+    | {"learner.es.population": 2},
+    {"learner.name": "ppo", "guards.distinct_actions": 4},
+    OPTIONS | {"options.scalp_bars": 20, "guards.one_option": 0.5, "task.private": []},
 ]
 
 

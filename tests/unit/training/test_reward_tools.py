@@ -7,7 +7,14 @@ from typing import Any
 
 import pytest
 
+from tradingbot.configuration.part_names import (
+    REWARD_OBJECTIVES,
+    REWARD_PRESET_TERMS,
+    objectives_of,
+)
 from tradingbot.domain.errors import ConfigError
+from tradingbot.rewards.catalogue import registered_terms
+from tradingbot.rewards.presets import REWARD_PRESETS
 from tradingbot.training.config_files import load_train_config
 from tradingbot.training.data import open_data
 from tradingbot.training.setup import TrainingSetup, build_training_setup
@@ -15,6 +22,7 @@ from tradingbot.training.setup import TrainingSetup, build_training_setup
 TINY: dict[str, Any] = {"market.start": "2025-06-10", "budget.n_envs": 2, "task.private": []}
 LEARNERS: dict[str, dict[str, Any]] = {
     "ppo": {"rollout_steps": 8, "minibatch": 8, "n_epochs": 1},
+    "impala": {"rollout_steps": 8, "minibatch": 8, "actors": 2, "in_processes": False},
     "sac": {"steps_per_update": 8, "warm_up": 8, "batch_size": 8, "buffer_size": 64},
 }
 TOOLS: dict[str, Any] = {
@@ -31,7 +39,7 @@ def setup_of(learner: str, tmp_path: Path, options: dict[str, Any]) -> TrainingS
     return build_training_setup(config, open_data(config, tmp_path), seed=1)
 
 
-@pytest.mark.parametrize("learner", ["ppo", "sac"])
+@pytest.mark.parametrize("learner", LEARNERS)
 def test_all_tools_together_learn_in_a_run(learner: str, tmp_path: Path) -> None:
     setup = setup_of(learner, tmp_path, TOOLS)
 
@@ -51,8 +59,14 @@ def test_none_is_there_unless_it_is_asked_for(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"learner.name": "direct", "curiosity.mix": 0.1}, "learner.name must be ppo or sac"),
-        ({"learner.name": "direct", "shaping.weight": 0.1}, "learner.name must be ppo or sac"),
+        (
+            {"learner.name": "direct", "curiosity.mix": 0.1},
+            "learner.name must be ppo, sac or impala",
+        ),
+        (
+            {"learner.name": "direct", "shaping.weight": 0.1},
+            "learner.name must be ppo, sac or impala",
+        ),
         ({"learner.name": "ppo", "curiosity.warm_up": 5}, "curiosity.mix must be above 0"),
         ({"learner.name": "ppo", "shaping.warm_up": 5}, "shaping.weight must be above 0"),
         ({"learner.name": "ppo", "objectives.pull": 0.5}, "objectives.enabled must be true"),
@@ -67,6 +81,48 @@ def test_what_cannot_act_is_refused(options: dict[str, Any], words: str) -> None
         load_train_config("quick", TINY | options)
 
 
-def test_one_objective_cannot_be_weighed(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="two objectives or more to weigh, was profit"):
-        setup_of("ppo", tmp_path, {"objectives.enabled": True})
+def test_one_objective_cannot_be_weighed() -> None:
+    with pytest.raises(ConfigError, match=r"two objectives or more to weigh .* has profit"):
+        load_train_config("quick", TINY | {"learner.name": "ppo", "objectives.enabled": True})
+
+
+EVOLVES = {"learner.name": "es", "budget.steps_per_agent": 600_000}
+GOAL = {"environment.kind": "goal", "environment.goal.reward": "sparse"}
+
+
+@pytest.mark.parametrize(
+    ("preset", "options", "words"),
+    [
+        ("recovery_a", EVOLVES, "curiosity must act where it is on; learner.name"),
+        ("recovery_c", {"learner.name": "hierarchical_sac"}, "is in no semi-Markov reward"),
+        ("recovery_c", EVOLVES | {"learner.name": "hybrid"}, "generations are ranked by"),
+        ("recovery_c", GOAL, "others pay one term"),
+        ("recovery_c", {"task.reward": "log_growth"}, "log_growth has profit"),
+        ("hindsight", {"curiosity.mix": 0.1}, "hindsight.strategy must be off: what it would have"),
+    ],
+)
+def test_tool_of_a_preset_that_could_not_act_is_refused(
+    preset: str, options: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(ConfigError, match=words) as caught:
+        load_train_config(preset, options)
+    assert caught.value.where is not None
+
+
+def test_tool_of_a_preset_is_turned_off_for_a_learner_that_takes_none() -> None:
+    config = load_train_config("recovery_a", EVOLVES | {"curiosity.mix": 0.0})
+    assert config.curiosity.mix == 0.0
+
+
+def test_objectives_are_told_without_torch_as_the_catalogue_has_them() -> None:
+    terms = registered_terms()
+    assert {name: own.objective for name, own in terms.items()} == {
+        name: objective for objective, names in REWARD_OBJECTIVES.items() for name in names
+    }
+    assert {
+        preset: tuple(name for name, weight in weights.items() if weight)
+        for preset, weights in REWARD_PRESETS.items()
+    } == REWARD_PRESET_TERMS
+    assert objectives_of("v31", {"pnl": 0.0, "cost": 0.0}) == ("risk", "activity", "exploration")
+    assert objectives_of("roi", {"loss": 0.2}) == ("profit", "risk")
+    assert objectives_of("a_plugins", {}) is None

@@ -39,6 +39,7 @@ SMALL: dict[str, dict[str, object]] = {
         "learner.sac.batch_size": 8,
         "learner.sac.buffer_size": 256,
     },
+    "impala": {"learner.impala.rollout_steps": 8, "learner.impala.minibatch": 8},
     "recovery_d": {
         "learner.es.population": 4,
         "learner.es.bars": 8,

@@ -28,6 +28,8 @@ SPEC = LearnerSpec(
     actor_layout=partial(import_on_call(ACTOR_LAYOUT), prefix="actor.", kind="sigmoid"),
     action_kinds=("discrete", "box", "simplex"),
     steps_per_update="generation_steps",
+    update_fields=("bars", "population"),
     trains_encoder=False,
+    keeps_rewards="its members are ranked by what the task itself pays",
     measured=_measured,
 )

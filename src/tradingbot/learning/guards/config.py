@@ -7,6 +7,7 @@ from typing import Literal
 
 from tradingbot.domain.checks import bounded, require, require_kinds
 from tradingbot.domain.errors import ConfigError, suggest
+from tradingbot.learning.guards.codes import RULE_CODES
 
 Response = Literal["warn", "boost_entropy", "pause", "roll_back", "halt"]
 RESPONSES: tuple[Response, ...] = ("warn", "boost_entropy", "pause", "roll_back", "halt")
@@ -55,6 +56,7 @@ class InterventionConfig:
         today = tuple((OLD_CODES.get(code, code), response) for code, response in self.by_rule)
         object.__setattr__(self, "by_rule", today)
         for code, response in self.by_rule:
+            _require_code(code)
             _require_response(response, f"InterventionConfig.by_rule[{code}]")
 
 
@@ -180,6 +182,13 @@ class GuardConfig:
             critical = f"{name}_critical"
             in_order = getattr(self, name) <= getattr(self, critical)
             require(in_order, f"{name} must not exceed {critical}", self)
+
+
+def _require_code(code: str) -> None:
+    if code not in RULE_CODES:
+        rule = "by_rule must name rules of the flight recorder"
+        where = "InterventionConfig.by_rule"
+        raise ConfigError(rule, was=repr(code), where=where, remedy=suggest(code, RULE_CODES))
 
 
 def _require_response(response: str, where: str) -> None:

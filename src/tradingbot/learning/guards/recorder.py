@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from tradingbot.domain.errors import ConfigError, suggest
 from tradingbot.learning.guards import measures
 from tradingbot.learning.guards.catalogue import RULES
 from tradingbot.learning.guards.config import GuardConfig
@@ -77,14 +76,10 @@ class FlightRecorder(Resumable):
             task: What is learned; for names, sizes and deterministic plays.
             config: Limits; the defaults if None.
             write: Called with one row of plain values per update.
-
-        Raises:
-            ConfigError: If a response is set for a rule that does not exist.
         """
         self.task, self.config, self.names = task, config or GuardConfig(), names_of(task)
         if task.action.kind == "simplex":  # of many weights nearly all are small, which is no halt
             self.config = replace(self.config, one_action_critical=1.0)
-        _require_rules(self.config)
         self._write = write
         n_agents, kept = len(task.agent_names), self.config.kept_updates
         self._ring = torch.full((kept, len(MEASURE_NAMES), n_agents), torch.nan).double()
@@ -220,17 +215,6 @@ class FlightRecorder(Resumable):
 
     def _do_nothing(self, observation: Observation) -> Tensor:
         return idle_action(self.task.action, observation.row, self.task.table.dtype)
-
-
-def _require_rules(config: GuardConfig) -> None:
-    for code, _ in config.interventions.by_rule:
-        if code not in _CURES:
-            raise ConfigError(
-                "by_rule must name rules of the flight recorder",
-                was=repr(code),
-                where="InterventionConfig.by_rule",
-                remedy=suggest(code, _CURES),
-            )
 
 
 def _plain(tensor: Tensor) -> list[float | None]:

@@ -16,6 +16,7 @@ from torch import Tensor
 from tradingbot.learning.hierarchical_sac.config import HierarchicalSACConfig
 from tradingbot.learning.hierarchical_sac.ended_options import EndedOptions
 from tradingbot.learning.hindsight import GoalRelabelling, Hindsight
+from tradingbot.learning.learner import Metrics
 from tradingbot.learning.replay import Replay, Transitions
 from tradingbot.learning.task import Task, TransitionExtras, extras_of
 
@@ -33,6 +34,9 @@ class OptionDraws(Protocol):
         self, ended: EndedOptions, n_samples: int, generator: torch.Generator
     ) -> Transitions:
         """Draw options (N, M, …) that ended."""
+
+    def take_figures(self) -> Metrics:
+        """Return figures of what was drawn since the last call."""
 
 
 def option_draws(task: Task, config: HierarchicalSACConfig) -> OptionDraws:
@@ -58,6 +62,10 @@ class AsTheyWere:
     ) -> Transitions:
         """Draw options (N, M, …)."""
         return ended.sample(n_samples, generator)
+
+    def take_figures(self) -> Metrics:
+        """Return none: every goal stays as it was."""
+        return {}
 
 
 class OptionHindsight:
@@ -91,6 +99,10 @@ class OptionHindsight:
         """Draw options (N, M, …) with what they earn by the goals that count."""
         drawn, goal = self._hindsight.draw(ended, n_samples, generator)
         return self._task.relabel(drawn, goal)._replace(reward=self.earned(drawn, goal))
+
+    def take_figures(self) -> Metrics:
+        """Return the share (N,) of steps and options drawn that have another goal."""
+        return self._hindsight.take_figures()
 
     def earned(self, options: Transitions, goal: Tensor) -> Tensor:
         """Return Σ γ^i r_i of options (N, M, …) by goals (N, M, G), over the steps they took."""

@@ -35,5 +35,6 @@ SPEC = LearnerSpec(
     action_kinds=("discrete", "box", "simplex"),
     steps_per_update="steps_per_update",
     trains_encoder=False,
+    keeps_rewards="generations are ranked by what the task itself pays, and both must aim alike",
     wraps=_resolve,
 )

@@ -48,6 +48,8 @@ class ActorSetting:
     """Its environments, b of each agent."""
     view: View
     config: IMPALAConfig
+    needs_terms: bool = False
+    """Whether rollouts carry the reward terms of every step."""
 
     def open(self) -> RolloutActor:
         """Make the actor."""
@@ -66,7 +68,10 @@ class RolloutActor:
         self._network = network.to(task.table.device).requires_grad_(False)
         carried = extras_of(task)
         kept = TransitionExtras(
-            duration=carried.duration, discount=carried.discount, turnover=carried.turnover
+            duration=carried.duration,
+            discount=carried.discount,
+            turnover=carried.turnover,
+            terms=setting.needs_terms,
         )
         self._rollout = allocate_rollout(task, setting.config.rollout_steps, kept)
 

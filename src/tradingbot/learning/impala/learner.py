@@ -18,10 +18,12 @@ from tradingbot.learning.impala.config import IMPALAConfig
 from tradingbot.learning.impala.improvement import Corrected, VTraceImprover
 from tradingbot.learning.impala.orders import Orders, Weights, join_rollouts
 from tradingbot.learning.learner import Experience, Metrics, Update
-from tradingbot.learning.learner_state import name_parts
+from tradingbot.learning.learner_state import Part, name_parts
 from tradingbot.learning.ppo.actor_critic import ActorCritic
 from tradingbot.learning.ppo.loss import ValueScale, explained_variance, normalise
+from tradingbot.learning.reward_transform import RewardTransform, transform_parts
 from tradingbot.learning.rollout import Rollout
+from tradingbot.learning.rollout_rewards import transform_rollout
 from tradingbot.learning.task import Observation, Task, keep_envs, transition_discount
 from tradingbot.learning.task_learner import TaskLearner
 from tradingbot.learning.value_targets import VTrace, vtrace
@@ -44,7 +46,15 @@ class IMPALA(TaskLearner):
         task="_state",
     )
 
-    def __init__(self, task: Task, view: View, config: IMPALAConfig, *, seed: int) -> None:
+    def __init__(
+        self,
+        task: Task,
+        view: View,
+        config: IMPALAConfig,
+        *,
+        seed: int,
+        reward_transform: RewardTransform | None = None,
+    ) -> None:
         """Draw weights, open the environments, and divide them among actors.
 
         Args:
@@ -52,12 +62,13 @@ class IMPALA(TaskLearner):
             view: How rows of the task's table are seen; it does not learn.
             config: Settings.
             seed: Root of all random streams.
+            reward_transform: Changes rewards of rollouts before V-trace; none by default.
 
         Raises:
             ConfigError: If the environments cannot be divided among the actors.
         """
         super().__init__(task, view)
-        self.config = config
+        self.config, self._reward_transform = config, reward_transform
         sizes = (self._n_agents, view.width + task.n_private, task.action)
         weights = make_generator(seed, "impala", "weights")
         self.network = ActorCritic(*sizes, config, weights).to(self.device)
@@ -119,13 +130,20 @@ class IMPALA(TaskLearner):
         begin_another(self._orders.draws, number)
         self._orders.draw_anew()
 
+    def _parts(self) -> dict[str, Part]:
+        return super()._parts() | transform_parts(self._reward_transform)
+
     def _policy(self, observation: Observation) -> Policy:
         inputs = self._see(observation.row, observation.private)
         return self.network.policy(inputs, observation.allowed)
 
     def _open_actors(self) -> Actors:
         if self._actors is None:
-            settings = [ActorSetting(part, self.view, self.config) for part in self._divided]
+            transform = self._reward_transform
+            needs_terms = transform is not None and transform.needs_terms
+            settings = [
+                ActorSetting(part, self.view, self.config, needs_terms) for part in self._divided
+            ]
             kind = RemoteActors if self.config.in_processes else LocalActors
             self._actors = kind(settings)
         return self._actors
@@ -157,6 +175,8 @@ class IMPALA(TaskLearner):
         return {name: part.detach().clone() for name, part in self.network.state_dict().items()}
 
     def _learn(self, rollout: Rollout) -> Metrics:
+        transform = self._reward_transform
+        rollout, figures = transform_rollout(transform, rollout, self.config.discount)
         with torch.no_grad():
             corrected, now, metrics = self._correct(rollout)
             self._value_scale = self._value_scale.with_targets(corrected.target)
@@ -172,11 +192,15 @@ class IMPALA(TaskLearner):
             rate=rate,
         )
         entropy = normalise_entropy(self.task.action, metrics["policy/entropy"])
-        return metrics | {
-            "policy/normalised_entropy": entropy,
-            "policy/deviation": self.network.actor.penalty().detach(),
-            "learning/rate": torch.tensor(rate),
-        }
+        return (
+            metrics
+            | figures
+            | {
+                "policy/normalised_entropy": entropy,
+                "policy/deviation": self.network.actor.penalty().detach(),
+                "learning/rate": torch.tensor(rate),
+            }
+        )
 
     def _correct(self, rollout: Rollout) -> tuple[VTrace, Tensor, Metrics]:
         """Return what V-trace makes of rollouts, their log probabilities by now, and figures."""

@@ -47,5 +47,6 @@ SPEC = LearnerSpec(
     steps_per_update="rollout_steps",
     critic_prefix="heads.critic.",
     trains_encoder=False,
+    takes_reward_transform=True,
     measured=_measured,
 )

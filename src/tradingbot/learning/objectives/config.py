@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tradingbot.domain.checks import CheckedFields, bounded
-from tradingbot.networks.head_config import Pooling
+from tradingbot.networks.head_config import Pooling, require_widths
 
 
 @dataclass(frozen=True)
@@ -38,3 +38,8 @@ class ObjectivesConfig(CheckedFields):
     """Optimiser steps per update of the learner …"""
     batch_size: int = bounded(256, ">= 1")
     """… and steps of each agent in one."""
+
+    def __post_init__(self) -> None:
+        """Refuse hidden layers that cannot be."""
+        super().__post_init__()
+        require_widths(self.hidden, self)

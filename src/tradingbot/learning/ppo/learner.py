@@ -20,13 +20,9 @@ from tradingbot.learning.ppo.loss import ValueScale, explained_variance, normali
 from tradingbot.learning.ppo.pairing import pair_envs, rejoin_twins, subtract_twins
 from tradingbot.learning.ppo.samples import group_samples
 from tradingbot.learning.pretraining.auxiliary_loss import AuxiliaryLoss
-from tradingbot.learning.reward_transform import (
-    CollectedSteps,
-    RewardTransform,
-    transform_parts,
-    transform_rewards,
-)
+from tradingbot.learning.reward_transform import RewardTransform, transform_parts
 from tradingbot.learning.rollout import Choice, Rollout, allocate_rollout, collect_rollout
+from tradingbot.learning.rollout_rewards import transform_rollout
 from tradingbot.learning.task import (
     Observation,
     Task,
@@ -100,7 +96,8 @@ class PPO(TaskLearner):
             self.task, self._state, self._observation, self._choose, rollout
         )
         self.steps += rollout.reward.shape[0] * rollout.reward.shape[2]
-        learned_from, figures = self._transform(rollout)
+        transform = self._reward_transform
+        learned_from, figures = transform_rollout(transform, rollout, self.config.discount)
         advantage, target, metrics = self._judge(learned_from)
         metrics |= figures | self._learn(rollout, advantage, target)
         self.view.refresh()
@@ -149,22 +146,6 @@ class PPO(TaskLearner):
         drawn = policy.sample(self._exploration)
         squashed = drawn if isinstance(policy, MaskedCategorical) else policy.squash(drawn)
         return Choice(squashed, drawn, policy.log_prob(drawn))
-
-    def _transform(self, rollout: Rollout) -> tuple[Rollout, Metrics]:
-        """Return the rollout with the rewards to learn from, and what is to be said of them."""
-        if self._reward_transform is None:
-            return rollout, {}
-        *names, _, _ = CollectedSteps._fields
-        parts = (getattr(rollout, name) for name in names)
-        own = transition_discount(self.config.discount, rollout.duration, rollout.discount)
-        discount = own if isinstance(own, Tensor) else None
-        steps = CollectedSteps._make([*parts, rollout.step_terms, discount])
-        reward = transform_rewards(self._reward_transform, steps)
-        figures = {
-            "rollout/reward": rollout.reward.mean((0, 2)),
-            "rollout/transformed_reward": reward.mean((0, 2)),
-        }
-        return rollout._replace(reward=reward), figures | self._reward_transform.learn(steps)
 
     @torch.no_grad()
     def _judge(self, rollout: Rollout) -> tuple[Tensor, Tensor, Metrics]:
@@ -219,7 +200,8 @@ class PPO(TaskLearner):
         coefficient = self._entropy_scale * entropy_coefficient(
             config.entropy, self._entropy, self.steps
         )
-        weights = LossWeights(self._agent_weight, coefficient, config.clip.at(self.steps))
+        clip = config.clip.at(self.steps)
+        weights = LossWeights(self._agent_weight, coefficient, clip)
         metrics = self._improver.improve(samples, weights, rate=rate)
         if self._auxiliary is not None:
             metrics |= self._auxiliary.take_metrics()
@@ -229,6 +211,7 @@ class PPO(TaskLearner):
             "policy/normalised_entropy": normalised_entropy,
             "policy/entropy_weight": coefficient,
             "policy/entropy_boost": self._entropy.boost,
+            "policy/clip_range": torch.tensor(clip),
             "policy/halt": self._entropy.halts.float(),
             "policy/deviation": self.network.actor.penalty().detach(),
             "learning/rate": torch.tensor(rate),

@@ -102,7 +102,8 @@ class SAC(TaskLearner):
         self.view.refresh()
         self.updates += 1
         experience = experience_of(made)
-        metrics = self._metrics(sums, n_learned, experience) | self._memory.learn_transform()
+        metrics = self._metrics(sums, n_learned, experience) | self._memory.take_figures()
+        metrics |= self._memory.learn_transform()
         return Update(metrics, experience)
 
     @torch.no_grad()

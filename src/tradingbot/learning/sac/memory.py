@@ -109,6 +109,10 @@ class TransitionMemory:
         self._since = []
         return self._transform.learn(steps)
 
+    def take_figures(self) -> Metrics:
+        """Return figures of what was drawn since the last call; none without hindsight."""
+        return {} if self._hindsight is None else self._hindsight.take_figures()
+
     def _steps(
         self, made: list[tuple[Observation, Tensor, TaskStep]], transform: RewardTransform
     ) -> CollectedSteps:

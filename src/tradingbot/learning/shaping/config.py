@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tradingbot.domain.checks import CheckedFields, bounded, require, require_kinds
-from tradingbot.networks.head_config import Pooling
+from tradingbot.networks.head_config import Pooling, require_widths
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,7 @@ class ShapingConfig(CheckedFields):
     """… and steps of each agent in one."""
 
     def __post_init__(self) -> None:
-        """Refuse a first weight above the largest."""
+        """Refuse hidden layers that cannot be, and a first weight above the largest."""
         require_kinds(self)
+        require_widths(self.hidden, self)
         require(self.weight <= self.max_weight, "weight must not exceed max_weight", self)

@@ -8,6 +8,8 @@ import pytest
 
 from tradingbot.domain.errors import ConfigError
 from tradingbot.learning.guards import GuardConfig
+from tradingbot.learning.guards.catalogue import RULES
+from tradingbot.learning.guards.codes import RULE_CODES
 from tradingbot.learning.guards.config import InterventionConfig
 
 
@@ -43,6 +45,7 @@ def test_guard_that_makes_no_sense_is_refused(changes: dict[str, object], messag
         ({"strongest": "rollback"}, "Did you mean 'roll_back'"),
         ({"on_warning": "shout"}, "a response must be a known one"),
         ({"by_rule": (("ALL_HOLD", "hold"),)}, "a response must be a known one"),
+        ({"by_rule": (("ALL_HOLDS", "warn"),)}, "Did you mean 'ALL_HOLD'"),
         ({"boost_factor": 0.9}, "boost_factor must be 1 or more"),
         ({"max_boost": 0.5}, "max_boost must be 1 or more"),
         ({"roll_back_share": 0.0}, "roll_back_share must lie in"),
@@ -63,3 +66,7 @@ def test_codes_of_older_versions_are_read_as_those_of_today() -> None:
     config = InterventionConfig(by_rule=(("LOW_SPREAD", "halt"), ("SPREAD_FALLS", "warn")))
 
     assert config.by_rule == (("LOW_ENTROPY", "halt"), ("ENTROPY_FALLS", "warn"))
+
+
+def test_codes_that_are_told_without_torch_are_those_of_the_catalogue() -> None:
+    assert tuple(rule.code for rule in RULES) == RULE_CODES

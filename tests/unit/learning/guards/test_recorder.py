@@ -284,10 +284,3 @@ def test_cooldown_counts_steps_that_were_undone() -> None:
     assert responses[1] == "boost_entropy"
     assert responses[2:9] == ["warn"] * 7
     assert responses[9] == "boost_entropy"
-
-
-def test_response_for_an_unknown_rule_is_refused() -> None:
-    rules = InterventionConfig(by_rule=(("ALL_HOLDS", "warn"),))
-
-    with pytest.raises(ConfigError, match="Did you mean 'ALL_HOLD'"):
-        FlightRecorder(SignalTask(2, 2), replace(CONFIG, interventions=rules))
