@@ -219,3 +219,37 @@ def test_agents_have_models_of_their_own() -> None:
     moved = [(torch.equal(a[0], b[0]), torch.equal(a[1], b[1])) for a, b in pairs]
     assert all(own for own, _ in moved)
     assert not all(others for _, others in moved)
+
+
+def test_bonuses_are_errors_beside_their_own_mean() -> None:
+    """What is known better than usual costs; a constant error earns nothing."""
+    _, curious = build("ppo", replace(SMALL, warm_up=0, max_share=0.9, normalisation_rate=1.0))
+    steps = collected(SignalTask(2, 4), n_steps=64)
+
+    added = transform_rewards(curious, steps) - 0.9 * steps.reward
+
+    assert (added.amin((0, 2)) < 0.0).all()
+    assert (added.mean((0, 2)).abs() < 0.5 * added.abs().mean((0, 2))).all()
+
+
+@pytest.mark.parametrize("share", [1e-9, 1.0 - 1e-9])
+def test_forward_weight_is_of_the_forward_model_and_the_rest_of_the_inverse_one(
+    share: float,
+) -> None:
+    _, curious = build("ppo", replace(SMALL, forward_weight=share, weight_decay=0.0))
+
+    curious.learn(transformed(curious))
+
+    gradients = {name: float(w.grad.norm()) for name, w in curious.model.named_parameters()}
+    size = {
+        part: sum(each for name, each in gradients.items() if name.startswith(part))
+        for part in ("forward_model", "inverse_model")
+    }
+    unheard = "forward_model" if share < 0.5 else "inverse_model"
+    assert size[unheard] < 1e-6 * sum(size.values())
+
+
+def transformed(curious: Curiosity) -> CollectedSteps:
+    steps = collected(SignalTask(2, 4))
+    transform_rewards(curious, steps)
+    return steps

@@ -159,3 +159,10 @@ def test_learner_with_objectives_resumes_bit_for_bit(name: str) -> None:
     assert same(learner.state(), resumed.state())
     assert "objectives/weight/profit" in told[-1].metrics
     assert any(key.startswith("reward_transform/critics/") for key in stored)
+
+
+def test_wild_markets_keep_to_the_limit() -> None:
+    config = replace(SMALL, risk_factor=50.0)
+    weight = made(config, wild=True).weigh(steps_of(0))
+
+    torch.testing.assert_close(weight[..., 1].amax(), torch.tensor(0.6))

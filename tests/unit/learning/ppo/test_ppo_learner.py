@@ -10,7 +10,7 @@ from tradingbot.domain.errors import ConfigError
 from tradingbot.learning.generators import make_generator
 from tradingbot.learning.learner import Learner
 from tradingbot.learning.ppo import PPO, PPOConfig
-from tradingbot.learning.schedules import constant
+from tradingbot.learning.schedules import Schedule, constant
 from tradingbot.networks.encoders.catalogue import ENCODER_PRESETS, build_encoder
 from tradingbot.networks.head_config import HeadConfig
 from tradingbot.networks.view import EncoderView, TableView
@@ -277,3 +277,22 @@ def test_learning_rate_scale_of_zero_stops_learning() -> None:
 def test_settings_that_cannot_work_are_refused(fields: dict) -> None:
     with pytest.raises(ConfigError, match=next(iter(fields))):
         PPOConfig(**fields)
+
+
+def test_clip_range_follows_its_schedule() -> None:
+    task = SignalTask(2, 4)
+    steps = 3 * 8 * 4
+    config = PPOConfig(
+        actor=HeadConfig(hidden=(8,)),
+        critic=HeadConfig(hidden=(8,)),
+        rollout_steps=8,
+        minibatch=16,
+        n_epochs=1,
+        clip=Schedule("linear", 0.3, 0.1, over=steps),
+    )
+    learner = PPO(task, TableView(task.table), config, seed=1)
+
+    told = [float(learner.update().metrics["policy/clip_range"]) for _ in range(3)]
+
+    # The steps of the update are counted before its clip is read.
+    assert told == pytest.approx([0.3 - 0.2 / 3, 0.3 - 0.4 / 3, 0.1])

@@ -206,3 +206,29 @@ def test_learner_with_shaping_resumes_bit_for_bit(name: str) -> None:
     assert same(learner.state(), resumed.state())
     owned = {k for k in stored if k.startswith("reward_transform/")}
     assert {"reward_transform/adapted/weight", "reward_transform/batches"} <= owned
+
+
+def test_potential_reads_the_trend_by_the_side_of_the_position() -> None:
+    task = SignalTask(1, 1, n_bars=64)
+    shaped, row = shaping(task), torch.arange(3)[:, None, None]
+
+    read = {at: shaped._read(row, torch.full((3, 1, 1, 1), at)) for at in (-0.5, 0.0, 0.5)}
+
+    levels = task.table.flatten(0, 1)[:3, None, None, :3]
+    for at, seen in read.items():
+        torch.testing.assert_close(seen[..., :2], levels[..., :2])
+        torch.testing.assert_close(seen[..., 2:-1], levels[..., 2:] * at)
+        torch.testing.assert_close(seen[..., -1], torch.full((3, 1, 1), at))
+
+
+def test_sharpe_ratio_is_annualised_by_the_root_of_bars_per_year() -> None:
+    task = SignalTask(2, 4)
+    steps = held(task, -1.0, gain=0.01)
+    once, four = (
+        shaping(task, replace(SMALL, bars_per_year=bars))._sharpe(steps) for bars in (100.0, 400.0)
+    )
+    growth = (1.0 + steps.final_private[..., 0]) / (1.0 + steps.private[..., 0]) - 1.0
+    by_agent = growth.transpose(0, 1).flatten(1)
+    expected = 10.0 * by_agent.mean(1) / by_agent.std(1, correction=0)
+    torch.testing.assert_close(once, expected, rtol=1e-3, atol=1e-3)
+    torch.testing.assert_close(four, 2.0 * once)
