@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -54,7 +56,24 @@ def test_goal_reward_dense_hand_computed():
     assert float(goal_reward(rules, np.array([0.5, 0.0]), np.array([0.01, 0.02]))) == 0.0
 
 
-@pytest.mark.parametrize("form", ["sparse", "dense"])
+def test_goal_reward_partial_counts_what_is_missing_in_units_of_credit_hand_computed():
+    rules = GoalRules((0.0, 0.02), (0.0, 0.10), reward="partial")
+    # 1 % of 5 % missing and nothing too deep; then 1 % too deep as well, whatever the ranges are.
+    assert float(goal_reward(rules, np.array([0.0, 0.02]), np.array([0.01, 0.02]))) == (
+        pytest.approx(-0.2)
+    )
+    assert float(goal_reward(rules, np.array([0.0, 0.03]), np.array([0.01, 0.02]))) == (
+        pytest.approx(-0.4)
+    )
+    assert float(goal_reward(rules, np.array([-0.05, 0.02]), np.array([0.01, 0.02]))) == -1.0
+    assert float(goal_reward(rules, np.array([0.01, 0.02]), np.array([0.01, 0.02]))) == 0.0
+    half = replace(rules, credit_range_frac=0.02)
+    assert float(goal_reward(half, np.array([0.0, 0.02]), np.array([0.01, 0.02]))) == (
+        pytest.approx(-0.5)
+    )
+
+
+@pytest.mark.parametrize("form", ["sparse", "dense", "partial"])
 def test_compute_reward_batch_equals_one_by_one(world, form):
     env = GoalEnv(world, CONFIG, GoalRules(reward=form))
     rng = stream(3, "test", "goals")

@@ -13,6 +13,7 @@ from tradingbot.configuration.part_names import (
     objectives_of,
 )
 from tradingbot.domain.errors import ConfigError
+from tradingbot.learning.objectives.transform import LearnedObjectives
 from tradingbot.rewards.catalogue import registered_terms
 from tradingbot.rewards.presets import REWARD_PRESETS
 from tradingbot.training.config_files import load_train_config
@@ -49,6 +50,20 @@ def test_all_tools_together_learn_in_a_run(learner: str, tmp_path: Path) -> None
     assert {"curiosity/share", "shaping/weight", "objectives/weight/profit"} <= set(told)
     parts = {key.split("/")[1] for key in setup.learner.state() if key.startswith("reward_tr")}
     assert parts == {"curiosity", "shaping", "objectives"}
+
+
+def test_objectives_take_bars_of_high_volatility_for_volatile(tmp_path: Path) -> None:
+    asked = {"objectives.enabled": True, "task.reward": "objectives", "objectives.volatility": 0.7}
+    setup = setup_of("ppo", tmp_path, asked)
+    world = setup.learner.task.world  # type: ignore[attr-defined]
+    percentile = world.regimes[..., world.regime_names.index("volatility_regime")]
+
+    (objectives,) = setup.learner._reward_transform._transforms.values()  # type: ignore[attr-defined]
+
+    assert isinstance(objectives, LearnedObjectives)
+    found = objectives.objectives.volatile.reshape(percentile.shape).numpy()
+    assert 0.05 < found.mean() < 0.6
+    assert (found == (percentile >= 0.7)).all()
 
 
 def test_none_is_there_unless_it_is_asked_for(tmp_path: Path) -> None:

@@ -213,3 +213,46 @@ def test_agents_that_are_told_to_explore_vary_their_own_weights_more() -> None:
     for name, mean in evolution._weights.items():
         factor = scale[:, None] if name == "deviations" else torch.tensor(2.0)
         torch.testing.assert_close(more[name][0] - mean, factor * (usual[name][0] - mean))
+
+
+def test_every_generation_draws_other_members_by_the_seed_of_the_run() -> None:
+    def members(seed: int, times: int = 3) -> list[list[int]]:
+        task, drawn = SignalTask(2, 4), []
+        learner = ES(task, TableView(task.table), SMALL, seed=seed)
+        follow = learner._evolution.follow
+
+        def spied(fitness: Tensor, seeds: list[int], scales: AgentScales, rate: float) -> Tensor:
+            drawn.append(seeds)
+            return follow(fitness, seeds, scales, rate)
+
+        learner._evolution.follow = spied  # type: ignore[method-assign]
+        for _ in range(times):
+            learner.update()
+        return drawn
+
+    first, again, other = members(1), members(1), members(2)
+
+    assert first == again
+    drawn = [seed for generation in first + other for seed in generation]
+    assert len(set(drawn)) == len(drawn) == 2 * 3 * SMALL.population // 2
+
+
+def test_resumed_evolution_ends_with_the_same_bits() -> None:
+    def made() -> ES:
+        task = SignalTask(2, 4)
+        return ES(task, TableView(task.table), SMALL, seed=1)
+
+    whole, resumed = made(), made()
+    for _ in range(2):
+        whole.update()
+    resumed.load_state({key: part.clone() for key, part in whole.state().items()})
+    for _ in range(2):
+        whole.update()
+        resumed.update()
+
+    again = resumed.state()
+    assert all(torch.equal(part, again[key]) for key, part in whole.state().items())
+    assert all(
+        torch.equal(one, two)
+        for one, two in zip(whole._actor.parameters(), resumed._actor.parameters(), strict=True)
+    )

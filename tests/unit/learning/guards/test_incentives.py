@@ -73,6 +73,7 @@ def test_actions_are_counted_and_compared_with_what_was_executed() -> None:
     selected = torch.zeros(200, 2, 1, dtype=torch.int64)
     selected[:100, 0] = 3  # 80 steps before the last 120 begin, so 20 of them are within
     selected[-1, 1] = 2
+    selected[:50, 1] = 1  # too long ago to count
     executed = selected.clone()
     executed[-20:, 0] = 1
     flat = torch.zeros(200, 2, 1)

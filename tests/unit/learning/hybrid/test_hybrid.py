@@ -79,6 +79,24 @@ def test_what_evolved_is_kept_or_put_back_by_the_threshold() -> None:
         assert 0.0 < float(told["hybrid/better_share"]) < 1.0
 
 
+@pytest.mark.parametrize("is_better", [True, False])
+def test_weights_that_earn_more_are_kept_and_those_that_earn_less_are_not(
+    is_better: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learner = build(HybridConfig(gradient_steps=1, generations=1, switch_threshold=0.5))
+    learner.update()
+    before = weights(learner)
+    of_others, of_own = (0.0, 1.0) if is_better else (1.0, 0.0)
+    earned = torch.stack([torch.full((3, 4), of_others), torch.full((3, 4), of_own)])
+    monkeypatch.setattr(learner._evolution, "earnings_beside", lambda _: earned)
+
+    told = learner.update().metrics
+
+    same = all(torch.equal(part, before[key]) for key, part in weights(learner).items())
+    assert same is not is_better
+    assert float(told["hybrid/better_share"]) == float(is_better)
+
+
 def test_judging_plays_both_as_they_are() -> None:
     learner = build(HybridConfig(gradient_steps=1, generations=1, switch_threshold=0.0))
     learner.update()

@@ -18,6 +18,7 @@ from tradingbot.learning.impala.actors import RemoteActors
 from tradingbot.learning.impala.improvement import Corrected
 from tradingbot.learning.impala.learner import IMPALA
 from tradingbot.learning.impala.orders import join_rollouts
+from tradingbot.learning.learner import Metrics
 from tradingbot.learning.playing import play
 from tradingbot.learning.ppo.config import PPOConfig
 from tradingbot.learning.ppo.learner import PPO
@@ -173,6 +174,46 @@ def test_ratio_to_what_acted_is_counted_once_where_ratios_are_clipped() -> None:
     ratio = (samples.log_prob.flatten() - flat(rollout.log_prob)).exp()
     torch.testing.assert_close(samples.log_prob.flatten(), flat(now))
     torch.testing.assert_close(samples.advantage.flatten(), ratio.clamp_max(1.0))
+
+
+def improved(
+    entropy: float = 0.0, advantage: float = 0.0, times: int = 1, **changed: object
+) -> tuple[IMPALA, list[Metrics]]:
+    """Learn some times from one rollout in which all actions did as well."""
+    config = replace(LOCAL, actors=1, n_epochs=5, **changed)  # type: ignore[arg-type]
+    learner = build(config)
+    rollout = next_rollout(learner)
+    told = []
+    for _ in range(times):
+        now = learner._improver.log_prob(rollout)
+        target = torch.full_like(now, advantage)
+        corrected = Corrected(rollout, torch.zeros_like(now), target, now)
+        weight = torch.full((2,), entropy)
+        told.append(
+            learner._improver.improve(corrected, agent=torch.ones(2), entropy=weight, rate=0.003)
+        )
+    return learner, told
+
+
+def test_entropy_is_kept_up_by_its_weight() -> None:
+    # Where all actions do as well, a weight above 0 keeps to the uniform policy, of entropy 0
+    # over [0, 1]; one below 0 gives it up.
+    kept, given_up = (improved(entropy=each, times=5)[1][-1] for each in (1.0, -1.0))
+
+    assert (kept["policy/entropy"] > -0.3).all()
+    assert (given_up["policy/entropy"] < -2.0).all()
+
+
+def test_gradients_are_cut_to_the_limit_that_is_set() -> None:
+    norms = {}
+    for limit in (0.01, 1e9):
+        learner, told = improved(advantage=50.0, gradient_clip=limit)
+        assert float(told[0]["grad/norm"].min()) > 1.0  # of before it is cut
+        gradients = [p.grad for p in learner.network.parameters() if p.grad is not None]
+        norms[limit] = float(torch.stack([g.square().sum() for g in gradients]).sum().sqrt())
+    # Of what all share, and of each of the two agents.
+    assert 0.0 < norms[0.01] <= 0.01 * 3**0.5 * 1.001
+    assert norms[1e9] > 1.0
 
 
 def flat(part: Tensor) -> Tensor:
