@@ -379,6 +379,7 @@ MISTAKES: dict[str, str] = {
     "bench portfolio --learner nope": "--learner must be one that masters learn by",
     "bench portfolio --out nowhere/x.json": "--out must name a file in",
     "bench cluster --out nowhere/x.json": "--out must name a file in",
+    "bench train --out nowhere/x.json": "--out must name a file in",
     "tune Bad": "study name must be",
     "tune x --preset dmo": CONFIG,
     "tune x --space pp": "Did you mean 'ppo'?",

@@ -215,8 +215,8 @@ SESSION_RULES: tuple[SessionRule, ...] = (
     _always(_C.MESSAGE_RATE, ("messages_used",), check_message_rate, "message_burst"),
     _always(_C.STALE_PRICE, ("last_price_age_s",), check_price_age, "max_price_age_s"),
     _always(_C.PRICE_COLLAR, _PRICES, check_price_collar, "price_collar_frac"),
-    _always(_C.QUOTE_CROSSED, ("quote_is_crossed",), check_flag),
-    _always(
+    _opening(_C.QUOTE_CROSSED, ("quote_is_crossed",), check_flag),
+    _opening(
         _C.QUOTE_WIDE,
         ("spread_frac",),
         partial(check_at_most, limit="max_spread_frac"),

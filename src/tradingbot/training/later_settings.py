@@ -11,10 +11,13 @@ from tradingbot.learning.direct.config import DEVIATIONS_OF_BEFORE
 from tradingbot.learning.guards.config import GuardConfig, InterventionConfig
 from tradingbot.learning.hindsight_config import HindsightConfig
 from tradingbot.learning.objectives.config import ObjectivesConfig
+from tradingbot.learning.ppo.config import PPOConfig
 from tradingbot.learning.pretraining.config import AuxiliaryLossConfig
 from tradingbot.learning.shaping.config import ShapingConfig
+from tradingbot.market.params import AccountRules
 from tradingbot.training.environment import JointSettings
 
+_LATER_ACCOUNT = ("delisted_after_bars", "delisting_haircut_frac")
 _LATER_TASK = ("cost_rates", "reward_weights", "reward_options")
 _LATER_GUARDS = (
     *("goal_success", "one_option", "one_option_critical", "intrinsic_share"),
@@ -28,6 +31,9 @@ LATER_SETTINGS: Mapping[str, object] = {
     **dict.fromkeys(("task.rules.action.neutral_gross_frac", "budget.recency"), 0.0),
     "task.neutral_bars": False,
     "task.rules.account.quantity_decimals": None,
+    **{f"task.rules.account.{key}": getattr(AccountRules(), key) for key in _LATER_ACCOUNT},
+    "learner.ppo.paired_envs": 1,
+    "learner.ppo.min_std": as_plain_values(PPOConfig().min_std),
     "validation.factor": "equal_weight",
     "auxiliary": as_plain_values(AuxiliaryLossConfig()),
     "curiosity": as_plain_values(CuriosityConfig()),

@@ -13,6 +13,7 @@ from tradingbot.configuration.part_names import (
     objectives_of,
 )
 from tradingbot.domain.errors import ConfigError
+from tradingbot.domain.extension import extension_values
 from tradingbot.learning.objectives.transform import LearnedObjectives
 from tradingbot.rewards.catalogue import registered_terms
 from tradingbot.rewards.presets import REWARD_PRESETS
@@ -131,9 +132,9 @@ def test_tool_of_a_preset_is_turned_off_for_a_learner_that_takes_none() -> None:
 
 def test_objectives_are_told_without_torch_as_the_catalogue_has_them() -> None:
     terms = registered_terms()
-    assert {name: own.objective for name, own in terms.items()} == {
-        name: objective for objective, names in REWARD_OBJECTIVES.items() for name in names
-    }
+    told = {name: objective for objective, names in REWARD_OBJECTIVES.items() for name in names}
+    declared = extension_values("reward_term", tuple(told))  # by other tests of this process
+    assert told == {name: own.objective for name, own in terms.items() if name not in declared}
     assert {
         preset: tuple(name for name, weight in weights.items() if weight)
         for preset, weights in REWARD_PRESETS.items()

@@ -145,7 +145,11 @@ def _require_version(connection: sqlite3.Connection, path: Path, *, writes: bool
                 connection.execute(statement)
             connection.execute(f"PRAGMA user_version={VERSION}")
         connection.commit()
-    elif found != VERSION and (found or writes or _has_tables(connection)):
+        return
+    has_tables = _has_tables(connection)
+    if found == 0 and has_tables:  # another process may have made them in between
+        found = connection.execute("PRAGMA user_version").fetchone()[0]
+    if found != VERSION and (found or has_tables):
         raise StorageError(
             f"the database of alerts must be of version {VERSION}",
             was=f"version {found}",

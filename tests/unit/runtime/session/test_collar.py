@@ -14,7 +14,7 @@ import pytest
 from fakes.alpaca import FakeAlpaca, FaultPlan, VenueOptions
 from fixtures.alpaca_broker import CREDENTIALS, settings_of
 from fixtures.replayed_sessions import FIRST, NAME, SYMBOLS, open_session
-from fixtures.session_orders import known, quiet_gate, wanted
+from fixtures.session_orders import known, quiet_gate, sale, wanted
 from tradingbot.data.sources.pacing import Clock
 from tradingbot.domain.denial import SessionDenial
 from tradingbot.domain.errors import BrokerUnavailableError
@@ -109,6 +109,17 @@ def test_D30_order_with_a_limit_passes_whatever_is_quoted() -> None:
     assert isinstance(market, OrderDenial)
     assert market.code is SessionDenial.QUOTE_CROSSED
     assert isinstance(quiet_gate().judge(wanted(**limit), known(**crossed)), Approval)
+
+
+@pytest.mark.parametrize("quote", [(True, -0.5), (False, 0.5), (None, None)])
+def test_D30_what_only_reduces_passes_whatever_is_quoted(
+    quote: tuple[bool | None, float | None],
+) -> None:
+    shown = {"quote_is_crossed": quote[0], "spread_frac": quote[1]}
+    held = {"held_units": 10.0, "entry_price": 100.0}
+
+    assert isinstance(quiet_gate().judge(sale(), known(**held, **shown)), Approval)
+    assert isinstance(quiet_gate().judge(wanted(), known(**shown)), OrderDenial)
 
 
 def test_D30_quotes_of_a_closed_market_are_not_asked_for(tmp_path: Path) -> None:
