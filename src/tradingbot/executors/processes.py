@@ -114,7 +114,7 @@ class _Worker:
                 if self._opening:
                     pipe.send_bytes(self._opening)
                     self._opening = b""
-                pipe.send(item.payload)
+                pipe.send_bytes(_ByValue.dumps(item.payload))
                 message: messages.Message = messages.Beat()
                 while not isinstance(message, messages.Done | messages.Failed):
                     message = pipe.recv()

@@ -4,7 +4,8 @@ A master that follows single sleeves earns more than all of them together, and i
 of a few hundred bars its alpha may be luck where that of its sleeves in equal weight is plain. So
 it is played in three forms, as it learned (`full`), in equal weight of all sleeves (`shared`) and
 half way between (`half`), and of those that earn something beyond doubt the one that earns most is
-kept. Where none does, all stays in cash.
+kept. Where none does, all stays in cash. Three tries ask for more certainty each (Bonferroni), so
+that what earns nothing trades no more often than by one.
 
 Weights are a softmax of logits, the last layer of the head is linear: so a form is a layer of the
 same shape, and what acts, is exported or served need not know of it. Half way is the geometric mean
@@ -17,6 +18,7 @@ import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from statistics import NormalDist
 
 import torch
 from torch import nn
@@ -50,9 +52,10 @@ def decide_allocation(learner: Learner, play: Play, config: ShrinkageConfig) -> 
     for form, share in FORMS.items():
         with towards_equal_weight(learner, share):
             earned[form] = play(learner.act)
-    alone = {form: shrink({form: each.judged}, config) for form, each in earned.items()}
+    each_sure = replace(config, confidence=_of_each(config.confidence, len(earned)))
+    alone = {form: shrink({form: each.judged}, each_sure) for form, each in earned.items()}
     sure = [form for form, found in alone.items() if bool(found.trades.any())]
-    kept = shrink({form: earned[form].judged for form in sure or earned}, config)
+    kept = shrink({form: earned[form].judged for form in sure or earned}, each_sure)
     return replace(
         kept,
         gain={form: found.gain[form] for form, found in alone.items()},
@@ -60,6 +63,12 @@ def decide_allocation(learner: Learner, play: Play, config: ShrinkageConfig) -> 
         net={form: float(each.net.mean()) for form, each in earned.items()},
         form_words=ALLOCATION_WORDS,
     )
+
+
+def _of_each(confidence: float, n_tries: int) -> float:
+    """Return how many standard errors each of several tries must be above zero."""
+    normal = NormalDist()
+    return max(confidence, normal.inv_cdf(1.0 - (1.0 - normal.cdf(confidence)) / n_tries))
 
 
 def keep_allocation(learner: Learner, found: Shrinkage) -> None:

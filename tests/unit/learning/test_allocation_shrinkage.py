@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from statistics import NormalDist
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,6 +13,7 @@ from torch import Tensor
 
 from tradingbot.learning.allocation_shrinkage import (
     EQUAL_CASH_FRAC,
+    _of_each,
     decide_allocation,
     keep_allocation,
     towards_equal_weight,
@@ -125,3 +127,11 @@ def test_what_was_decided_stays_and_says_what_it_is() -> None:
     assert found.words.startswith("the agent trades, in equal weight of all sleeves, with 1 % in c")
     out = decided(earned(0.1, 0.2), earned(0.2, 0.6), earned(0.3, 1.5))
     assert "stays out: at best (as learned)" in out.words
+
+
+def test_each_of_three_tries_must_be_surer_than_one() -> None:
+    one, each = 0.02275, 1.0 - NormalDist().cdf(_of_each(2.0, 3))
+
+    assert _of_each(2.0, 3) == pytest.approx(2.428, abs=1e-3)
+    assert 3 * each == pytest.approx(one, rel=1e-3)
+    assert _of_each(2.0, 1) == pytest.approx(2.0)
