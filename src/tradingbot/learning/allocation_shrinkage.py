@@ -4,8 +4,8 @@ A master that follows single sleeves earns more than all of them together, and i
 of a few hundred bars its alpha may be luck where that of its sleeves in equal weight is plain. So
 it is played in three forms, as it learned (`full`), in equal weight of all sleeves (`shared`) and
 half way between (`half`), and of those that earn something beyond doubt the one that earns most is
-kept. Where none does, all stays in cash. Three tries ask for more certainty each (Bonferroni), so
-that what earns nothing trades no more often than by one.
+kept. Where none does, all stays in cash. Three tries share the chance of an error
+(Bonferroni), so that each is asked for more certainty than one would be.
 
 Weights are a softmax of logits, the last layer of the head is linear: so a form is a layer of the
 same shape, and what acts, is exported or served need not know of it. Half way is the geometric mean
@@ -68,7 +68,8 @@ def decide_allocation(learner: Learner, play: Play, config: ShrinkageConfig) -> 
 def _of_each(confidence: float, n_tries: int) -> float:
     """Return how many standard errors each of several tries must be above zero."""
     normal = NormalDist()
-    return max(confidence, normal.inv_cdf(1.0 - (1.0 - normal.cdf(confidence)) / n_tries))
+    chance = normal.cdf(-confidence)  # the lower tail keeps its digits far out, until it is 0
+    return -normal.inv_cdf(chance / n_tries) if chance / n_tries > 0.0 else confidence
 
 
 def keep_allocation(learner: Learner, found: Shrinkage) -> None:

@@ -135,3 +135,5 @@ def test_each_of_three_tries_must_be_surer_than_one() -> None:
     assert _of_each(2.0, 3) == pytest.approx(2.428, abs=1e-3)
     assert 3 * each == pytest.approx(one, rel=1e-3)
     assert _of_each(2.0, 1) == pytest.approx(2.0)
+    assert _of_each(10.0, 3) > 10.0  # far out the upper tail has no digits left
+    assert _of_each(50.0, 3) == 50.0
