@@ -67,9 +67,8 @@ def decide_allocation(learner: Learner, play: Play, config: ShrinkageConfig) -> 
 
 def _of_each(confidence: float, n_tries: int) -> float:
     """Return how many standard errors each of several tries must be above zero."""
-    normal = NormalDist()
-    chance = normal.cdf(-confidence)  # the lower tail keeps its digits far out, until it is 0
-    return -normal.inv_cdf(chance / n_tries) if chance / n_tries > 0.0 else confidence
+    chance = 0.5 * math.erfc(confidence / math.sqrt(2.0)) / n_tries  # a tail keeps its digits
+    return -NormalDist().inv_cdf(chance) if chance > 0.0 else confidence
 
 
 def keep_allocation(learner: Learner, found: Shrinkage) -> None:
