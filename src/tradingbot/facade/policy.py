@@ -107,7 +107,7 @@ class LoadedPolicy:
         sleeves = self.config.environment.portfolio.sleeves
         identity = _Acting(world, self.run).identity
         own = open_sleeve_agents(sleeves, world, identity, self.workspace, keeps=False)
-        data = _Sleeves(world, as_learned_with(self.chain, own, world))
+        data = _Sleeves(world, as_learned_with(self.chain, own))
         env, seed = self.rules, self.run.record.seeds["root"]
         env = env if under_test.costs is None else replace(env, costs=under_test.costs)
         book = book_through(self.chain.projection, self.config, data, env, seed)

@@ -80,8 +80,25 @@ class StoredPolicy:
         """The encoder; rows as they are where there is none."""
         return self.encoder or RowEncoder(self.n_columns)
 
+    def see(self, table: Tensor, workspace: Path | None = None) -> Tensor:
+        """Return what the agents' heads read of a table (M, T, F): embeddings (M, T, E).
+
+        Args:
+            table: Scaled.
+            workspace: Embeddings are kept there; nowhere by default.
+        """
+        if self.encoder is None:
+            return table
+        with torch_threads(self.acting.threads):  # the bits of training, kept by the same name
+            return kept_embeddings(self.encoder, table, workspace)
+
     def on_table(
-        self, table: Tensor, *, bars: IndexRange | None = None, workspace: Path | None = None
+        self,
+        table: Tensor,
+        *,
+        bars: IndexRange | None = None,
+        workspace: Path | None = None,
+        seen: Tensor | None = None,
     ) -> Policy:
         """Return the policy on rows of a table.
 
@@ -91,15 +108,14 @@ class StoredPolicy:
             bars: Bars of the table that will be traded, row 0 the first of them. All by default;
                 encoders remember the bars before.
             workspace: Embeddings are kept there; nowhere by default.
+            seen: What `see` made of the whole table, where that is at hand: with a full encoder it
+                takes longer than all else.
 
         Raises:
             ConfigError: If the table has other columns or agents.
         """
         self._require_width(table.shape[0], table.shape[-1])
-        seen = table
-        if self.encoder is not None:
-            with torch_threads(self.acting.threads):  # the bits of training, kept by the same name
-                seen = kept_embeddings(self.encoder, table, workspace)
+        seen = self.see(table, workspace) if seen is None else seen
         if bars is not None:
             seen = seen[:, bars.start : bars.stop].contiguous()
             table = table[:, bars.start : bars.stop]

@@ -18,10 +18,8 @@ from tradingbot.domain.symbol import PORTFOLIO
 from tradingbot.envs.population.layout import market_table
 from tradingbot.envs.world import World
 from tradingbot.market.params import SimulatorParams
-from tradingbot.networks.threads import torch_threads
 from tradingbot.plugins.reference import RUN_PREFIX
 from tradingbot.runs import require_fit
-from tradingbot.runs.embeddings import kept_embeddings
 from tradingbot.runs.master import load_sleeves
 from tradingbot.runs.policy import StoredPolicy
 from tradingbot.runs.record import DataIdentity, RunRecord
@@ -129,10 +127,8 @@ def sleeve_agents_of(
         workspace: Embeddings are kept there; nowhere by default.
     """
     table = market_table(world)
-    policy, seen = loaded.on_table(table, workspace=workspace), table
-    if loaded.encoder is not None:
-        with torch_threads(loaded.acting.threads):
-            seen = kept_embeddings(loaded.encoder, table, workspace)
+    seen = loaded.see(table, workspace)
+    policy = loaded.on_table(table, seen=seen)
     embeddings = seen.movedim(0, 1).float().numpy()
     weights = final_hash(loaded.checkpoint.agent)
     return SleeveAgents(loaded.checkpoint.manifest.run_id, policy, rules, embeddings, weights)

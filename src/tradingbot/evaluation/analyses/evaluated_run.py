@@ -160,7 +160,7 @@ def open_evaluated_run(reference: str, workspace: Path) -> EvaluatedRun:
         )
 
         chain = load_chain(run)
-        data = traded_by_chain(chain, data, workspace)
+        data = traded_by_chain(chain, data)
         return PortfolioRun(run, config, data, env, ChainPolicy(), per_year, workspace, chain=chain)
     policy = open_policy(run, data, workspace=workspace)
     return EvaluatedRun(run, config, data, env, policy, per_year, workspace)

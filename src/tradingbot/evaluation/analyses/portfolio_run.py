@@ -8,20 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
+from tradingbot.agents.network_policy import NetworkPolicy
 from tradingbot.agents.policy import PolicyInputs
 from tradingbot.data.sources.source import Progress, ignore_progress
 from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import ConfigError
 from tradingbot.envs.config import EnvConfig
-from tradingbot.envs.population.layout import market_table
 from tradingbot.envs.portfolio.task import PortfolioTask
-from tradingbot.envs.world import World
 from tradingbot.evaluation.allocation.schedule import backtest_allocations
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun, Part
 from tradingbot.evaluation.backtest import Backtest, PolicyUnderTest
@@ -190,31 +188,27 @@ def _halted_from(played: Backtest, loss_frac: float) -> int:
     return int(lost[0]) if len(lost) else played.n_bars
 
 
-def traded_by_chain(
-    chain: StoredChain, data: TrainingData, workspace: Path | None = None
-) -> TrainingData:
+def traded_by_chain(chain: StoredChain, data: TrainingData) -> TrainingData:
     """Return data whose sleeves are traded by a chain's agents, as they learned with its master.
 
     Args:
         chain: With agents, or a rule that the configuration names.
         data: With the agents as their own run left them.
-        workspace: Embeddings are kept there; nowhere by default.
     """
-    agents = as_learned_with(chain, data.sleeve_agents, data.world, workspace)
+    agents = as_learned_with(chain, data.sleeve_agents)
     return data if agents is None else replace(data, sleeve_agents=agents)
 
 
-def as_learned_with(
-    chain: StoredChain, agents: SleeveAgents | None, world: World, workspace: Path | None = None
-) -> SleeveAgents | None:
-    """Return the agents of sleeves on a world as they learned with a master; None: a rule trades.
+def as_learned_with(chain: StoredChain, agents: SleeveAgents | None) -> SleeveAgents | None:
+    """Return the agents of sleeves as they learned with a master; None: a rule trades.
+
+    What they see of the market stays: a master's training changes their own layers alone.
 
     Args:
         chain: With agents, or a rule.
         agents: As their own run left them.
-        world: That they trade.
-        workspace: Embeddings are kept there; nowhere by default.
     """
-    if chain.agents is None or agents is None:
-        return None
-    return replace(agents, policy=chain.agents.on_table(market_table(world), workspace=workspace))
+    if chain.agents is None or agents is None or not chain.agents.learned:
+        return agents
+    assert isinstance(agents.policy, NetworkPolicy)
+    return replace(agents, policy=agents.policy.with_layers(chain.agents.learned))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from torch import Tensor
 
 import tradingbot as tb
 from fixtures.tiny_portfolio import JOINT, begin_master
@@ -29,6 +30,7 @@ from tradingbot.evaluation.power.spiked_data import open_subject
 from tradingbot.evaluation.power.trial import TrialSpec, run_trial
 from tradingbot.market.costs import CostProfile, cost_profile
 from tradingbot.plugins.reference import ALLOCATION_NAMES
+from tradingbot.runs.policy import StoredPolicy
 from tradingbot.training.result_file import read_result
 
 
@@ -90,6 +92,24 @@ def test_another_future_changes_no_weight_and_no_order_before_it(
         played.exposure.day[: decided - 1].tobytes() == again.exposure.day[: decided - 1].tobytes()
     )
     assert played.equity[: decided + 2].tobytes() != again.equity[: decided + 2].tobytes()
+
+
+@pytest.mark.parametrize("name", ["master", "joint"])
+def test_another_world_is_encoded_once(
+    workspace: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a full encoder this takes longer than all else of a replay."""
+    subject = open_evaluated_run(name, workspace)
+    encoded: list[int] = []
+    see = StoredPolicy.see
+
+    def count(loaded: StoredPolicy, table: Tensor, kept_in: Path | None = None) -> Tensor:
+        encoded.append(len(table))
+        return see(loaded, table, kept_in)
+
+    monkeypatch.setattr(StoredPolicy, "see", count)
+    subject.on(with_other_future(subject.data.whole, subject.bars("test").start + 40))
+    assert encoded == [subject.data.world.n_symbols]
 
 
 def test_costs_and_delays_that_are_asked_for_act(subject: PortfolioRun, played: Backtest) -> None:
