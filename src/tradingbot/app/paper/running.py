@@ -182,11 +182,12 @@ def ask_session(
             require_same_settings(session, folder, clock.now())
         session.resume(sends=False)
         obey(session, folder, clock.now, refused)
-        state = session.trading_state
+        state, left = session.trading_state, session.exits.words
     if path in refused:
         raise refused[path]
     is_done = not path.exists()  # else the venue or the journal did not confirm all of it
     if not show_json(as_json, {**document, "is_done": is_done, "trading_state": state.value}):
-        told = "done" if is_done else "goes on at the next resume, for not all was confirmed"
+        why = f"the gate denies {left}" if left else "not all was confirmed"
+        told = "done" if is_done else f"goes on at the next resume, for {why}"
         print_text(f"{folder.name}: {request.act} {told}; it is {state.value}")
     return is_done

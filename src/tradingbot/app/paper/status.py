@@ -6,13 +6,19 @@ from collections import Counter
 from typing import Any
 
 from tradingbot.app.console import print_text, show_json
-from tradingbot.domain.events.session import AlertRaised, DecisionMade, SessionStarted
+from tradingbot.domain.events.session import (
+    ActAudited,
+    AlertRaised,
+    DecisionMade,
+    SessionStarted,
+)
 from tradingbot.domain.order import OrderStatus
 from tradingbot.runtime.breaker import list_tripped, permitted_state
 from tradingbot.runtime.journal.reading import JournalReader
 from tradingbot.runtime.session.breaker_record import recall_breakers
 from tradingbot.runtime.session.folder import SessionFolder
 from tradingbot.runtime.session.phase import read_phase
+from tradingbot.runtime.session.unclosed import find_unclosed
 
 
 def status_of(folder: SessionFolder) -> dict[str, Any]:
@@ -29,6 +35,7 @@ def status_of(folder: SessionFolder) -> dict[str, Any]:
         fills = journal.fills(folder.name)
         alerts = journal.events(folder.name, AlertRaised)
         shadows = journal.events(folder.name, DecisionMade)
+        acts = journal.events(folder.name, ActAudited)
     phase = read_phase(folder)
     if state is not None and (phase["next_bar_at"] or "") <= state.at.isoformat():
         phase["next_bar_at"] = None  # that bar came while the journal was read
@@ -41,6 +48,10 @@ def status_of(folder: SessionFolder) -> dict[str, Any]:
         "equity_ccy": None if state is None else f"{state.equity_ccy:.2f}",
         "cash_ccy": None if state is None else f"{state.cash_ccy:.2f}",
         "positions": {} if state is None else {k: str(v) for k, v in state.positions.items()},
+        "not_closed": {
+            each.symbol: f"{each.units:f}: {each.why}"
+            for each in find_unclosed(acts, {} if state is None else state.positions, orders)
+        },
         "n_judged": len(orders),
         "n_sent": sum(order.status is not OrderStatus.DENIED for order in orders),
         "orders": dict(Counter(order.status.value for order in orders)),

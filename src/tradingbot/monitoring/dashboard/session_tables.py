@@ -172,6 +172,16 @@ def list_open_orders(view: SessionView, zone: Zone) -> Table:
     return record_table(columns, view.open_orders, "Open orders")
 
 
+def list_unclosed(view: SessionView) -> Table:
+    """Return what a kill was to close and could not yet, with what keeps it."""
+    columns = [
+        text_column("symbol", "symbol"),
+        column("units", lambda p: Cell(quantity(p.units), float(p.units))),
+        text_column("why", lambda p: text(p.why)),
+    ]
+    return record_table(columns, view.unclosed, "Positions that a kill could not close yet")
+
+
 def list_trades(view: SessionView, zone: Zone) -> Table:
     """Return the last fills with what the model wanted."""
     columns = [

@@ -3,41 +3,26 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
-from itertools import count
 
 from tradingbot.domain.errors import BrokerUnavailableError, TradingError
 from tradingbot.domain.events.event import Event
 from tradingbot.domain.events.session import ActAudited, ModelLoaded
-from tradingbot.domain.events.trading import (
-    OrderDenied,
-    OrderSubmitted,
-    StockSplitApplied,
-    TradingStateChanged,
-)
-from tradingbot.domain.exact_number import MAX_DECIMALS
-from tradingbot.domain.order import OrderStatus
-from tradingbot.domain.order_intent import OrderIntent, Side
+from tradingbot.domain.events.trading import StockSplitApplied, TradingStateChanged
 from tradingbot.domain.trading_state import TradingState, TradingStateChange
-from tradingbot.runtime.approval import Approval
-from tradingbot.runtime.breaker import (
-    Breaker,
-    forget_approvals,
-    list_tripped,
-    set_trading_state,
-)
+from tradingbot.runtime.breaker import Breaker, list_tripped, set_trading_state
 from tradingbot.runtime.rearm import rearm_breaker, require_authorised
 from tradingbot.runtime.session.cancels import cancel_all
+from tradingbot.runtime.session.exits import close_positions
 from tradingbot.runtime.session.folder import Request
 from tradingbot.runtime.session.model_change import change_model
+from tradingbot.runtime.session.pending_exits import ExitsDeniedError
 from tradingbot.runtime.session.session import TradingSession
 from tradingbot.runtime.stock_split import split_of
 
 ADOPT = "adopt"
 NO_REASON = "no reason was given"
-_STEP = Decimal(1).scaleb(-MAX_DECIMALS)
 
 
 def apply_request(
@@ -73,6 +58,7 @@ def kill(session: TradingSession, request: Request, at: datetime) -> None:
     Raises:
         BrokerUnavailableError: If the venue could not be told, or did not answer a cancel. The
             session is halted all the same.
+        ExitsDeniedError: If the gate denied exits that it may allow later. So it is here.
     """
     desk, before = session.desk, session.trading_state
     cancelled: int | str = "the venue could not be asked"
@@ -83,10 +69,9 @@ def kill(session: TradingSession, request: Request, at: datetime) -> None:
         n_cancelled, doubtful = cancel_all(desk, at, keeps_exits=request.flatten)
         if session.account is not None:
             if request.flatten:
-                _repeat_exits(session, at)
-            session.take_over(at)
-            if request.flatten:
-                details |= _flatten(session, at)
+                details |= close_positions(session, at)
+            else:
+                session.take_over(at)
         if doubtful:
             rule, was = "cancels must be answered by the venue", f"no answer to {len(doubtful)}"
             raise BrokerUnavailableError(rule, was=was, where=", ".join(doubtful[:5]))
@@ -98,8 +83,14 @@ def kill(session: TradingSession, request: Request, at: datetime) -> None:
         if before is not TradingState.HALTED:
             change = TradingStateChange(before, TradingState.HALTED, said)
             events.append(TradingStateChanged(change, at))
-        if before is not TradingState.HALTED or isinstance(cancelled, int):
-            session.save(*events)
+        # Attempts that change nothing are not journaled: there may be one every minute.
+        is_news = not request.flatten or session.exits.is_news(int(details.get("exits", "0")))
+        is_done = isinstance(cancelled, int) and is_news
+        if (before is not TradingState.HALTED or is_done) and session.save(*events):
+            session.exits.note_journaled()
+    if request.flatten and session.exits.waits:
+        rule = "the gate must let exits pass"
+        raise ExitsDeniedError(rule, was=session.exits.words, where=desk.session)
 
 
 def restrict(session: TradingSession, request: Request, at: datetime) -> None:
@@ -201,76 +192,3 @@ def arm(
         )
     act = ActAudited(at, "arm", request.by, request.reason, details)
     session.save(act, *_change(before, session.trading_state, request, at))
-
-
-def _flatten(session: TradingSession, at: datetime) -> dict[str, str]:
-    """Send an order for what no exit closes already of a position, through the gate as any.
-
-    Kill switch and restriction are off while exits are judged: the caller presses the switch again,
-    and the journal never holds it otherwise.
-
-    Returns:
-        How many orders were sent, and how many denied.
-
-    Raises:
-        BrokerUnavailableError: If the venue did not take all of them; what was not sent may be
-            asked for again.
-    """
-    desk = session.desk
-    restricted = desk.gate.breakers.trading_state
-    reducing = TradingState.REDUCING
-    desk.gate.breakers = replace(desk.gate.breakers, kill_reason=None, trading_state=reducing)
-    approvals, events = _judge_exits(session, at)
-    desk.gate.breakers = replace(desk.gate.breakers, trading_state=restricted)
-    if desk.record(*events):
-        desk.send(approvals, at)
-    else:
-        desk.withdraw_unsent(at)
-    orders = [desk.gate.book.orders[each.intent.client_order_id] for each in approvals]
-    unsent = [each.intent.content_key for each in orders if each.status is OrderStatus.CANCELLED]
-    desk.gate.breakers = forget_approvals(desk.gate.breakers, unsent)
-    n_open = len(unsent) + sum(each.status is OrderStatus.SUBMITTED for each in orders)
-    if n_open and not desk.journal_is_down:
-        rule = "the venue must take orders that close positions"
-        raise BrokerUnavailableError(rule, was=f"{n_open} not taken", where=desk.session)
-    n_denied = len(events) - len(approvals)
-    return {"exits": str(len(approvals)), "exits_denied": str(n_denied)}
-
-
-def _repeat_exits(session: TradingSession, at: datetime) -> None:
-    """Send exits of an earlier attempt again whose answers were lost, each under its own id."""
-    desk, gate = session.desk, session.desk.gate
-    doubtful = [
-        gate.approve_again(order.client_order_id)
-        for order in gate.book.working()
-        if order.status is OrderStatus.SUBMITTED
-        and order.intent.reduces(desk.holdings.units(order.intent.symbol))
-    ]
-    if doubtful:
-        desk.send(doubtful, at, again=True)
-
-
-def _judge_exits(session: TradingSession, at: datetime) -> tuple[list[Approval], list[Event]]:
-    """Put an order for every open position before the gate."""
-    approvals: list[Approval] = []
-    events: list[Event] = []
-    for symbol, position in session.desk.holdings.positions.items():
-        if symbol not in session.symbols:
-            continue  # a trade by hand; the session has no price of it
-        side = Side.SELL if position.units > 0 else Side.BUY
-        under_way = session.desk.gate.book.working_units(symbol, side)
-        units = (abs(position.units) - under_way).quantize(_STEP)
-        if units <= 0:
-            continue
-        assert session.bar is not None
-        asked = (symbol, side, units, session.bar.closed_at, session.model.sha256)
-        intents = (OrderIntent(*asked, sequence=k, confidence=1.0) for k in count(1))
-        known = session.desk.gate.book.orders
-        intent = next(each for each in intents if each.client_order_id not in known)
-        verdict = session.judge_one(intent, at)
-        if isinstance(verdict, Approval):
-            approvals.append(verdict)
-            events.append(OrderSubmitted(intent, at))
-        else:
-            events.append(OrderDenied(intent, verdict.words))
-    return approvals, events

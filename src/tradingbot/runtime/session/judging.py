@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
@@ -13,17 +13,16 @@ from torch import Tensor
 from tradingbot.domain.denial import Denial
 from tradingbot.domain.exact_number import MAX_DECIMALS
 from tradingbot.domain.order_intent import OrderIntent, Side
-from tradingbot.domain.quote import Quote
 from tradingbot.market.advance import SentOrder
 from tradingbot.market.portfolio.account import PortfolioAccount
 from tradingbot.risk.gate import OrderDenial
 from tradingbot.runtime.approval import Approval
-from tradingbot.runtime.brokers.protocol import BrokerAccount, BrokerAsset
 from tradingbot.runtime.order_facts import OrderContext
 from tradingbot.runtime.session.account_record import SessionAccount
 from tradingbot.runtime.session.decision import Proposal
 from tradingbot.runtime.session.desk import Desk
 from tradingbot.runtime.session.facts import MarketFacts
+from tradingbot.runtime.session.venue_facts import VenueFacts
 
 _STEP = Decimal(1).scaleb(-MAX_DECIMALS)
 
@@ -39,64 +38,6 @@ class JudgedOrders:
     approvals: tuple[Approval, ...]
     denials: dict[str, str]
     """Client order id → code of the rule with its numbers."""
-
-
-@dataclass(frozen=True)
-class VenueFacts:
-    """What the venue says when a bar is judged."""
-
-    account: BrokerAccount
-    is_closed: bool
-    seconds_to_close: float
-    clock_skew_s: float
-    drift_units: float
-    """Largest distance of a position from ours."""
-    assets: Mapping[str, BrokerAsset]
-    """Of the symbols that are asked for."""
-    prices: Mapping[str, float] | None
-    """What they trade at now; None: at their last close."""
-    quotes: Mapping[str, Quote] | None
-    """Bid and ask now; None where there are none: nothing is quoted, or the market is closed."""
-
-
-def ask_venue(desk: Desk, clock: Callable[[], datetime], symbols: Sequence[str]) -> VenueFacts:
-    """Ask for money, hours, positions, and what is allowed with some symbols.
-
-    All of it before the first order is judged: an order that the gate approved counts, so that a
-    venue which stops answering halfway would leave some that are not sent.
-
-    Args:
-        desk: With the venue.
-        clock: Time of the session.
-        symbols: Some of the session's.
-
-    Raises:
-        BrokerUnavailableError: If the venue cannot be asked.
-    """
-    broker, asked_at = desk.broker, clock()
-    venue = broker.clock()
-    skew_s = measure_skew(asked_at, venue.now, clock())
-    drift = desk.holdings.find_drift(broker.positions())
-    return VenueFacts(
-        broker.account(),
-        not venue.is_open,
-        (venue.next_close - venue.now).total_seconds(),
-        skew_s,
-        max((abs(float(units)) for units in drift.values()), default=0.0),
-        broker.assets(symbols),
-        None if desk.prices is None or not symbols else desk.prices(symbols),
-        # An order that waits for the opening meets another quote than that of a closed market.
-        desk.quotes(symbols) if desk.quotes is not None and symbols and venue.is_open else None,
-    )
-
-
-def measure_skew(asked_at: datetime, told: datetime, answered_at: datetime) -> float:
-    """Return by how many seconds our clock is ahead of the one that told its time.
-
-    What the line takes is no skew: a time between the question and the answer may be right.
-    """
-    ahead, behind = (asked_at - told).total_seconds(), (answered_at - told).total_seconds()
-    return max(ahead, 0.0) + min(behind, 0.0)
 
 
 def find_wanted(symbols: Sequence[str], sent: SentOrder) -> list[str]:
@@ -190,12 +131,13 @@ def judge_order(
     symbols: Sequence[str],
     account: SessionAccount,
     facts: tuple[MarketFacts, VenueFacts],
+    at: datetime | None = None,
 ) -> Approval | OrderDenial:
-    """Put one order before the gate."""
+    """Put one order before the gate, at the close that was decided on unless a moment is given."""
     money = _money(account)
     values = _held_values(symbols, account)
     known = _context(desk, lane, intent, account, money, (values, values), facts)
-    return desk.gate.judge(intent, known)
+    return desk.gate.judge(intent, known if at is None else replace(known, at=at))
 
 
 def _money(account: SessionAccount, order: Tensor | None = None) -> tuple[float, float]:
@@ -253,7 +195,7 @@ def _context(
         seconds_to_close=venue.seconds_to_close,
         correlated_exposure_frac=_correlated(lane, intent, mark, money[1], after, market),
         account=venue.account,
-        asset=venue.assets[intent.symbol],
+        asset=venue.assets.get(intent.symbol),
         disconnected_s=desk.broker.disconnected_s(),
         clock_skew_s=venue.clock_skew_s,
         position_drift_units=venue.drift_units,

@@ -15,7 +15,9 @@ from tradingbot.domain.errors import BrokerUnavailableError, TradingError, UserE
 from tradingbot.domain.events.session import AlertLevel, AlertRaised, ModelLoaded, SessionStarted
 from tradingbot.runtime.session.bars import MarketBar
 from tradingbot.runtime.session.control import apply_request
+from tradingbot.runtime.session.exits import give_up
 from tradingbot.runtime.session.folder import SessionFolder
+from tradingbot.runtime.session.pending_exits import ExitsDeniedError
 from tradingbot.runtime.session.session import TradingSession
 
 Ending = Literal["finished", "stopped"]
@@ -128,7 +130,7 @@ def run_session(session: TradingSession, folder: SessionFolder, pace: Pace) -> E
             return "stopped"
         else:
             pace.told(bar)
-    obey(session, folder, pace.clock.now)
+    obey(session, folder, pace.clock.now, is_last=True)
     return "finished"
 
 
@@ -182,25 +184,37 @@ def obey(
     folder: SessionFolder,
     clock: Callable[[], datetime],
     refused: dict[Path, Exception] | None = None,
+    *,
+    is_last: bool = False,
 ) -> bool:
     """Do what persons ask; tell whether the session goes on.
 
     A request is dropped only once the journal holds its act; an act that is not allowed is an
-    alert.
+    alert. A kill whose exits the gate denies is tried again, ever more rarely and at every bar,
+    until they leave or an arming takes it back.
 
     Args:
         session: Whose persons ask.
         folder: Where requests wait.
         clock: Time of day.
         refused: Takes acts that were not allowed, by their requests, for who waits for an answer.
+        is_last: Whether no bar follows: what a kill could not close by now, it never will.
     """
-    goes_on = True
+    goes_on, waiting = True, list[Path]()
     for path, request in folder.waiting():
-        at = clock()
+        at, bar = clock(), None if session.bar is None else session.bar.number
+        is_due = is_last or session.exits.is_due(path, bar, at)
+        if request.act == "kill" and not is_due:
+            waiting.append(path)
+            continue
         try:
             # Settings that cannot be read are in the way of an arming, and of nothing else.
             authorised = frozenset(folder.authorised() if request.act == "arm" else ())
             goes_on = apply_request(session, request, at, authorised) and goes_on
+        except ExitsDeniedError:
+            session.exits.rest(path, bar, at, rest_s(session.exits.n_attempts))
+            waiting.append(path)
+            continue
         except BrokerUnavailableError:
             continue  # it is halted; what the venue must be told is told at the next attempt
         except (UserError, ValueError) as e:
@@ -208,7 +222,26 @@ def obey(
             session.desk.record(AlertRaised(at, AlertLevel.WARNING, code, str(e)))
             if refused is not None:
                 refused[path] = e
+        if waiting and session.desk.gate.breakers.kill_reason is None:
+            _take_back(session, waiting, at, AlertLevel.WARNING, f"{request.by} armed the session")
         if not session.desk.journal_is_down:
-            with suppress(FileNotFoundError):
-                path.unlink()
+            _drop(path)
+    if is_last:
+        _take_back(session, waiting, clock(), AlertLevel.CRITICAL, "no bar follows")
     return goes_on
+
+
+def _take_back(
+    session: TradingSession, kills: list[Path], at: datetime, level: AlertLevel, why: str
+) -> None:
+    """Ask no more for kills whose exits are denied, and tell what they leave open."""
+    if kills:
+        give_up(session, at, level, why)
+    for path in kills:
+        _drop(path)
+    kills.clear()
+
+
+def _drop(path: Path) -> None:
+    with suppress(FileNotFoundError):
+        path.unlink()

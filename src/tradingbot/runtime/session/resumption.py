@@ -145,7 +145,9 @@ def _repeat(
     if sends:  # else its time has passed: nothing is asked for again
         approvals = session.judge(session.bar, proposal, now).approvals
     sent = session.decider.order(session.account, proposal)
-    session.sent = repeat_verdicts(sent, session.symbols, turn)
+    # Exits of a kill have numbers from 1 on: the accounts' own orders do not follow from them.
+    decided = [each for each in turn if not each.intent.sequence]
+    session.sent = repeat_verdicts(sent, session.symbols, decided)
     known = {each.client_order_id for each in turn}
     fresh = [each for each in approvals if each.intent.client_order_id in known]
     session.desk.send(fresh, now, again=True, goes_on=lambda: session.may_send(now))

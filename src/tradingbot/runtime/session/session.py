@@ -17,14 +17,11 @@ import torch
 from tradingbot.domain.errors import BrokerUnavailableError, ModelAnswerError
 from tradingbot.domain.events.event import Event
 from tradingbot.domain.events.session import AlertLevel, AlertRaised
-from tradingbot.domain.order_intent import OrderIntent
 from tradingbot.domain.position import Fill
 from tradingbot.domain.trading_state import TradingState
 from tradingbot.market.advance import SentOrder
 from tradingbot.market.arriving_bars import ArrivingBars
 from tradingbot.market.bars import Bar
-from tradingbot.risk.gate import OrderDenial
-from tradingbot.runtime.approval import Approval
 from tradingbot.runtime.breaker import mark_equity, permitted_state
 from tradingbot.runtime.session.account_record import SessionAccount
 from tradingbot.runtime.session.bars import BarFeed, MarketBar
@@ -33,14 +30,9 @@ from tradingbot.runtime.session.deciders import open_decider
 from tradingbot.runtime.session.decision import Proposal, SessionDecider
 from tradingbot.runtime.session.desk import Desk
 from tradingbot.runtime.session.facts import MarketFacts
-from tradingbot.runtime.session.judging import (
-    JudgedOrders,
-    ask_venue,
-    find_wanted,
-    judge_order,
-    judge_orders,
-)
+from tradingbot.runtime.session.judging import JudgedOrders, find_wanted, judge_orders
 from tradingbot.runtime.session.model import DecidingModel, ModelReference
+from tradingbot.runtime.session.pending_exits import PendingExits
 from tradingbot.runtime.session.price_basis import PriceBasis
 from tradingbot.runtime.session.rebasing import rebase_due
 from tradingbot.runtime.session.resumption import resume_turn
@@ -49,6 +41,7 @@ from tradingbot.runtime.session.state_record import state_of
 from tradingbot.runtime.session.terms import SessionTerms
 from tradingbot.runtime.session.turn_events import list_orders, list_turn
 from tradingbot.runtime.session.venue import OwnVenue
+from tradingbot.runtime.session.venue_facts import ask_venue
 
 NOT_FINITE = "MODEL_NOT_FINITE"
 """Code of the alert where the model answered no number: nothing is sent at that bar."""
@@ -102,6 +95,7 @@ class TradingSession:
         """Whether a person asked for a kill that is not obeyed yet."""
         self.unbooked: list[Fill] = []
         """Fills, and what undoes busted ones, that the accounts book at the next bar."""
+        self.exits = PendingExits()
         self.action: list[float] | None = None
         """N actions of the last turn; None where nothing was decided."""
         self._row: Bar | None = None
@@ -162,13 +156,6 @@ class TradingSession:
             rebase_due(self, self._day_of(self.stand, now))
             self.unbooked += self.desk.settle(now, self.stand.closed_at)
 
-    def judge_one(self, intent: OrderIntent, now: datetime) -> Approval | OrderDenial:
-        """Put one order that no decision asked for before the gate."""
-        assert self.account is not None
-        lane = self.symbols.index(intent.symbol)
-        facts = (self.facts, ask_venue(self.desk, self._clock_at(now), [intent.symbol]))
-        return judge_order(self.desk, lane, intent, self.symbols, self.account, facts)
-
     @property
     def trading_state(self) -> TradingState:
         """What the session may do now."""
@@ -225,11 +212,17 @@ class TradingSession:
 
     def may_send(self, now: datetime) -> bool:
         """Tell whether a turn that began then may go on to send: no kill waits, it is fresh."""
-        return not self.is_killed() and self.is_fresh(self._clock_at(now)())
+        return not self.is_killed() and self.is_fresh(self.clock_at(now)())
 
-    def _clock_at(self, now: datetime) -> Callable[[], datetime]:
+    def clock_at(self, now: datetime) -> Callable[[], datetime]:
         """Return what tells the time while a turn that began then is under way."""
         return (lambda: now) if self.clock is None or self._venue is not None else self.clock
+
+    def moment(self, now: datetime) -> datetime:
+        """Return the time at the venue: the close of the last bar where it lives by bars."""
+        assert self.bar is not None
+        close = self.bar.closed_at
+        return close if self._venue is not None else max(self.clock_at(now)(), close)
 
     def _open(self, row: Bar) -> SessionAccount:
         self._mark(opened := self.decider.open(row, self._arriving.stale_bars))
@@ -295,6 +288,6 @@ class TradingSession:
         assert self.account is not None
         sent = self.decider.order(self.account, proposal)
         wanted = find_wanted(self.symbols, sent)
-        facts = (self.facts, ask_venue(self.desk, self._clock_at(now), wanted))
+        facts = (self.facts, ask_venue(self.desk, self.clock_at(now), wanted))
         made_by, at = (self.model.sha256, self.symbols), bar.closed_at
         return judge_orders(self.desk, made_by, at, self.account, sent, proposal, facts)

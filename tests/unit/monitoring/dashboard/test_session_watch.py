@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fixtures.dashboard_pages import run_page, words_of
 from fixtures.watched_sessions import (
     FIRST,
     HOSTILE,
@@ -22,6 +23,7 @@ from fixtures.watched_sessions import (
     watch,
     writing,
 )
+from tradingbot.domain.events.session import ActAudited
 from tradingbot.domain.trading_state import TradingState
 from tradingbot.runtime.journal.equity import read_equity
 from tradingbot.runtime.journal.reading import JournalReader
@@ -166,3 +168,34 @@ def test_running_replay_that_says_nothing_is_stale_since_then(tmp_path: Path) ->
     assert late.freshness.since == fresh.freshness.since
     assert stopped.freshness.state == "stopped"
     assert replace(stopped, freshness=fresh.freshness).state == fresh.state
+
+
+def test_positions_that_a_kill_could_not_close_are_shown_until_they_are(tmp_path: Path) -> None:
+    folder, watched = make_session(tmp_path), watch(tmp_path)
+    told = {"flatten": "true", "exits": "0", "exits_denied": "2", "cancelled": "0"}
+    why = {"left:SPY": "PRICE_COLLAR: limit=0.05 observed=0.1", "left:QQQ": "PRICE_JUMP: …"}
+    seen = []
+    for details in (
+        {**told, **why},
+        told,
+        {"flatten": "true", "cancelled": "the venue could not be asked"},
+    ):
+        with writing(folder) as journal:
+            journal.record(*begin(), settle(0), session="first")
+            journal.record(ActAudited(FIRST, "kill", "ada", "drill", details), session="first")
+        (view,) = watched.sessions()
+        seen.append([(each.symbol, str(each.units), each.why) for each in view.unclosed])
+
+    shown = words_of(run_page(tmp_path, "Live"))
+    with writing(folder) as journal:
+        armed = {"breakers": "drawdown, kill_switch"}
+        journal.record(ActAudited(FIRST, "arm", "ada", "over", armed), session="first")
+    (view,) = watched.sessions()
+
+    assert seen == [
+        [("SPY", "10", "PRICE_COLLAR: limit=0.05 observed=0.1")],  # QQQ is not held any more
+        [],
+        [("SPY", "10", "the venue could not be asked")],
+    ]
+    assert "Positions that a kill could not close yet" in shown
+    assert view.unclosed == ()

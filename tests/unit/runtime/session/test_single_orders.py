@@ -10,7 +10,15 @@ from unittest import mock
 import pytest
 
 from fixtures import replayed_sessions
-from fixtures.replayed_sessions import FIRST, NAME, SYMBOLS, model, open_session, proof_of
+from fixtures.replayed_sessions import (
+    FIRST,
+    NAME,
+    SYMBOLS,
+    judge_one,
+    model,
+    open_session,
+    proof_of,
+)
 from tradingbot.domain.denial import SessionDenial
 from tradingbot.domain.errors import TradingError
 from tradingbot.domain.order_intent import OrderIntent, Side
@@ -59,7 +67,7 @@ def test_price_of_a_symbol_without_a_bar_grows_old(tmp_path: Path) -> None:
         OrderIntent(each, Side.BUY, Decimal(1), bar.closed_at, model().sha256, sequence=9)
         for each in SYMBOLS[1:]
     )
-    stale, fresh = (opened.session.judge_one(each, bar.closed_at) for each in wanted)
+    stale, fresh = (judge_one(opened.session, each) for each in wanted)
     opened.close()
 
     assert isinstance(stale, OrderDenial)
@@ -77,7 +85,7 @@ def test_P03_nothing_is_opened_while_the_journal_is_down(tmp_path: Path) -> None
         intent = OrderIntent(*wanted, sequence=9 + is_down, confidence=1.0)
         held = opened.session.desk.holdings.units(SYMBOLS[0])
         assert held >= 0  # a buy opens
-        judged.append(opened.session.judge_one(intent, bar.closed_at))
+        judged.append(judge_one(opened.session, intent))
     opened.close()
 
     codes = [getattr(each, "code", None) for each in judged]

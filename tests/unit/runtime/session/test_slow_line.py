@@ -25,8 +25,8 @@ from tradingbot.risk.limits import WIDEST_SESSION_LIMITS, SessionLimits
 from tradingbot.runtime.brokers.paper.broker import PaperBroker
 from tradingbot.runtime.brokers.paper.options import PaperOptions
 from tradingbot.runtime.brokers.protocol import BrokerClock
-from tradingbot.runtime.session.judging import measure_skew
 from tradingbot.runtime.session.terms import SessionTerms
+from tradingbot.runtime.session.venue_facts import measure_skew
 
 AT = datetime(2026, 1, 5, 15, tzinfo=UTC)
 QUESTIONS = (

@@ -18,6 +18,7 @@ from tradingbot.monitoring.dashboard.session_tables import (
     list_positions,
     list_sessions,
     list_trades,
+    list_unclosed,
 )
 from tradingbot.monitoring.dashboard.sources.alarms import list_alarms
 from tradingbot.monitoring.dashboard.sources.session_view import SessionView
@@ -85,6 +86,8 @@ def _show_session(frame: Frame, view: SessionView) -> None:
         since = zone.moment(view.freshness.since, seconds=True)
         st.html(markup.note(f"Stale since {since}. {view.problem}", tone="warm"))
     st.html(markup.figures(key_figures(view, zone, now), mark="equity"))
+    if view.unclosed:
+        st.html(markup.table(list_unclosed(view), nothing=""))
     expectation = frame.watched.expectation(view)
     wide, narrow = st.columns([2, 1], gap="medium")
     with wide:

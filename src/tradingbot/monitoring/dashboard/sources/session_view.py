@@ -16,6 +16,7 @@ from tradingbot.domain.trading_state import TradingState
 from tradingbot.monitoring.dashboard.sources.breaker_distance import BreakerDistance
 from tradingbot.monitoring.dashboard.sources.freshness import Freshness
 from tradingbot.monitoring.dashboard.sources.session_place import WatchedTerms
+from tradingbot.runtime.session.unclosed import UnclosedPosition
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,8 @@ class SessionView:
     open_orders: tuple[Order, ...] = ()
     denied: tuple[Order, ...] = ()
     """The last orders that the gate denied, the newest first."""
+    unclosed: tuple[UnclosedPosition, ...] = ()
+    """What a kill was to close and could not yet."""
     trades: tuple[TradeLine, ...] = ()
     """The last fills, the newest first."""
     permitted: TradingState | None = None

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from tradingbot.domain.errors import UserError
 from tradingbot.domain.events.event import Event
 from tradingbot.domain.events.session import (
+    ActAudited,
     AlertRaised,
     DecisionMade,
     ModelLoaded,
@@ -45,6 +46,7 @@ from tradingbot.runtime.journal.reading import ORDER_KINDS, JournalReader, follo
 from tradingbot.runtime.journal.tables import POSITION_CHANGES
 from tradingbot.runtime.order_book import OrderBook
 from tradingbot.runtime.session.breaker_record import recall_breakers
+from tradingbot.runtime.session.unclosed import find_unclosed
 
 SHOWN = 50
 """Trades, denials and alerts that are kept to be shown."""
@@ -81,6 +83,7 @@ class SessionWatch:
     def _forget(self) -> None:
         self._known, self._book = _Known(), OrderBook()
         self._decisions: dict[str, DecisionMade] = {}
+        self._acts: list[ActAudited] = []
         self._alerts: list[AlertRaised] = []
         self._realised: dict[str, Decimal] = {}
         self._view: SessionView | None = None
@@ -122,7 +125,7 @@ class SessionWatch:
             return
         name = self.place.name
         first = known.seq == 0
-        kinds = (*ORDER_KINDS, SessionStarted, ModelLoaded)
+        kinds = (*ORDER_KINDS, SessionStarted, ModelLoaded, ActAudited)
         events = self._reader.events(name, *kinds, after=known.seq)
         for event in events:
             self._take(event)
@@ -157,6 +160,8 @@ class SessionWatch:
             self._known.started = event
         elif isinstance(event, ModelLoaded):
             self._known.model = event
+        elif isinstance(event, ActAudited):
+            self._acts.append(event)
 
     def _shown(self) -> SessionView:
         """Return the view: made anew where something was read, else with a new freshness."""
@@ -207,6 +212,9 @@ class SessionWatch:
             equity=known.equity,
             positions=_positions(known.state, () if started is None else started.symbols),
             open_orders=tuple(each for each in orders if each.status.is_at_venue),
+            unclosed=find_unclosed(
+                self._acts, {} if known.state is None else known.state.positions, orders
+            ),
             denied=tuple(denied[: -SHOWN - 1 : -1]),
             trades=self._trades(),
             permitted=_permitted(known.state, known.breakers, terms),
