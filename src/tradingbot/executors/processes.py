@@ -12,16 +12,14 @@ import queue
 import signal
 import threading
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
-from multiprocessing.reduction import ForkingPickler
-from typing import Any, ClassVar
 
 from tradingbot.domain.checks import CheckedFields, bounded, require
 from tradingbot.executors import worker as messages
+from tradingbot.executors.by_value import copied_bytes
 from tradingbot.executors.executor import OpenWork, Outcome, Progress, WorkItem
 from tradingbot.executors.jobs import Job, told_outcome
 from tradingbot.executors.worker import deaf_to_interrupts, serve_items
@@ -49,16 +47,6 @@ class WorkerTimes(CheckedFields):
         require(is_long, "silence_s must be 3 heartbeats or more", self)
 
 
-class _ByValue(ForkingPickler):
-    """Copies whatever it is given.
-
-    Others in this process have taught the pickler of multiprocessing to move tensors into shared
-    memory, from under native code and arrays that point at them; here it forgets that.
-    """
-
-    _extra_reducers: ClassVar[dict[type, Callable[[Any], Any]]] = {}
-
-
 class _Worker:
     """A process, and the thread that talks with it so that nothing here blocks on its pipe."""
 
@@ -71,7 +59,7 @@ class _Worker:
         ours, theirs = context.Pipe()
         # The start of a process waits for it to read its arguments, for ever where it dies first:
         # what may be large goes through our own pipe, by the thread.
-        self._opening = bytes(_ByValue.dumps(open_work))
+        self._opening = copied_bytes(open_work)
         self.process: BaseProcess = context.Process(
             target=serve_items,
             args=(theirs, heartbeat_s),
@@ -114,7 +102,7 @@ class _Worker:
                 if self._opening:
                     pipe.send_bytes(self._opening)
                     self._opening = b""
-                pipe.send_bytes(_ByValue.dumps(item.payload))
+                pipe.send_bytes(copied_bytes(item.payload))
                 message: messages.Message = messages.Beat()
                 while not isinstance(message, messages.Done | messages.Failed):
                     message = pipe.recv()

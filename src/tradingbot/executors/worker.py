@@ -13,6 +13,7 @@ from multiprocessing.reduction import ForkingPickler
 from typing import Any, NamedTuple
 
 from tradingbot.domain.errors import UserError
+from tradingbot.executors.by_value import copied_bytes
 from tradingbot.executors.executor import OpenWork, Progress, Work
 
 _SECONDS_BETWEEN_REPORTS = 0.2
@@ -98,7 +99,7 @@ class _Voice:
 
     def tell(self, message: Message) -> None:
         with self._lock:
-            self._pipe.send(message)
+            self._pipe.send_bytes(copied_bytes(message))
 
     def report(self, finished: int, total: int, label: str) -> None:
         now = time.monotonic()

@@ -1,6 +1,8 @@
 """Gate A, "actions are diverse": deterministic actions are spread out, traded on, not in one bin.
 
-It asks agents that trade. Where all were told to stay out there is nothing to ask.
+It asks agents that trade. Where all were told to stay out there is nothing to ask; nor of a
+portfolio, whose one number here is the share that is invested: full, and the same in every bar, is
+how an allocation is held. Its weights are judged by themselves.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ FloatArray = NDArray[np.float64]
 _MIN_ENTROPY, _MIN_TRADES, _MAX_BIN = 0.6, 20.0, 0.6
 GATE_NAME = "gate A (actions are diverse)"
 _STAYS_OUT = "agents stay out"
+DIVIDES = "a portfolio's weights are judged instead: see ONE_SLEEVE and the gates of the master"
 _END_SHARE = 0.01
 """How near, of the range, an action must come to an end of it."""
 
@@ -64,9 +67,9 @@ class ActionGate:
         return f"{name}: {self.outcome}"
 
 
-def not_applied(gate: ActionGate) -> ActionGate:
-    """Return the figures of agents that all stay out: no failures, and why."""
-    return replace(gate, failures=(), not_applicable=_STAYS_OUT)
+def not_applied(gate: ActionGate, why: str = _STAYS_OUT) -> ActionGate:
+    """Return the figures of agents that are not asked: no failures, and why."""
+    return replace(gate, failures=(), not_applicable=why)
 
 
 def judge_actions(

@@ -6,6 +6,7 @@ learner go on at rate 0, or end in the middle of its decay.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
@@ -19,7 +20,8 @@ from tradingbot.learning.schedules import Schedule
 from tradingbot.training.config import BudgetSection, TrainConfig
 
 FOLLOWS_BUDGET = "budget"
-"""What `over` of a schedule says to end with the budget."""
+"""What `over` of a schedule says to end with the budget; `60 % of budget` ends before."""
+_SHARE = re.compile(r"(\d{1,3}(?:\.\d+)?) ?% of budget")
 _FEWEST_UPDATES = 2
 _RATE = "learning_rate"
 
@@ -163,12 +165,22 @@ def _with_rate(section: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def _resolve(values: Mapping[str, Any], steps: int) -> dict[str, Any]:
-    """Replace `over: budget` in a section and in those below it; ends when the budget does."""
+    """Replace `over: budget`, or a share of it, in a section and in those below it."""
     resolved = {
         key: _resolve(value, steps) if isinstance(value, Mapping) else value
         for key, value in values.items()
     }
-    if resolved.get("over") == FOLLOWS_BUDGET:
-        hold = resolved.get("hold", 0)
-        resolved["over"] = max(steps - hold, 1) if isinstance(hold, int) else steps
+    share, hold = _share(resolved.get("over")), resolved.get("hold", 0)
+    if share is not None:
+        end = round(share * steps)
+        resolved["over"] = max(end - hold, 1) if isinstance(hold, int) else max(end, 1)
     return resolved
+
+
+def _share(over: object) -> float | None:
+    """Return the share of the budget at which a schedule ends; None where it says no such thing."""
+    if over == FOLLOWS_BUDGET:
+        return 1.0
+    found = _SHARE.fullmatch(over) if isinstance(over, str) else None
+    share = 0.0 if found is None else float(found[1]) / 100.0
+    return share if 0.0 < share <= 1.0 else None

@@ -42,6 +42,17 @@ GUARD_RULES: tuple[tuple[tuple[str, ...], Acts, str], ...] = (
         lambda c: c.learner.spec.takes_options,
         "learner.name must be hierarchical_sac: no other has options",
     ),
+    (
+        ("one_action_critical", "repeat_share", "noise_largest", "noise_gap", "undecided"),
+        lambda c: c.environment.kind != "portfolio",
+        "environment.kind must not be portfolio: of weights nearly all are small and the same; "
+        "guards.one_sleeve says how much of the capital may lie in one sleeve",
+    ),
+    (
+        ("one_sleeve",),
+        lambda c: c.environment.kind == "portfolio",
+        "environment.kind must be portfolio: no other task has sleeves",
+    ),
     (("distinct_members",), _evolves, "learner.name must be es or hybrid: no other has members"),
     (
         ("stuck_episodes",),

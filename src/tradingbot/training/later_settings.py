@@ -22,7 +22,7 @@ _LATER_TASK = ("cost_rates", "reward_weights", "reward_options")
 _LATER_GUARDS = (
     *("goal_success", "one_option", "one_option_critical", "intrinsic_share"),
     *("intrinsic_share_critical", "one_objective", "distinct_actions", "executed_gap"),
-    *("violations", "actor_lag", "distinct_members", "stuck_episodes"),
+    *("violations", "actor_lag", "distinct_members", "stuck_episodes", "one_sleeve"),
 )
 LATER_SETTINGS: Mapping[str, object] = {
     **{key: {} for key in ("plugins", "environment", *(f"task.{each}" for each in _LATER_TASK))},

@@ -31,7 +31,7 @@ from tradingbot.learning.shrinkage import (
 )
 from tradingbot.learning.trainer import Trainer
 from tradingbot.runs import RunDirectory
-from tradingbot.training.action_gate import ActionGate, judge_actions, not_applied
+from tradingbot.training.action_gate import DIVIDES, ActionGate, judge_actions, not_applied
 from tradingbot.training.data import DECIDING_BLOCKS, REFERENCE_INDEX, TrainingData, halves
 from tradingbot.training.opponents import (
     backtest_index,
@@ -139,7 +139,7 @@ def judge_result(
     if trainer.has_best:
         selected = select_by_validation(setup, data) if shrinks else select_everything(setup)
     parts = (("validation", data.split.validation), ("test", data.split.test))
-    judged = [_judge(name, part, setup, data, selected) for name, part in parts]
+    judged = [judge_part(name, part, setup, data, selected) for name, part in parts]
     return TrainResult(
         run=run.id,
         label=data.identity.label,
@@ -154,9 +154,10 @@ def judge_result(
     )
 
 
-def _judge(
+def judge_part(
     name: str, part: IndexRange, setup: TrainingSetup, data: TrainingData, selected: SelectedPolicy
 ) -> tuple[PartPerformance, ActionGate]:
+    """Judge what was selected on one part of the bars, beside simple policies."""
     bars, env = ready_bars(data.world, part), setup.env
     task, oracle = setup.learner.task, oracle_under_test(data, env)
     others = backtest_opponents(data, env, bars, [holding(), *oracle, PolicyUnderTest(FLAT, flat)])
@@ -185,4 +186,6 @@ def _judge(
         reference=reference,
     )
     gate = judge_actions(agents.action, histograms, figures.trades_per_1000, action)
-    return figures, gate if any(selected.trades) else not_applied(gate)
+    if not any(selected.trades):
+        return figures, not_applied(gate)
+    return figures, not_applied(gate, DIVIDES) if isinstance(task, PortfolioTask) else gate

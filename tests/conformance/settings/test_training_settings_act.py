@@ -379,6 +379,7 @@ CHANGES: dict[str, tuple[Any, Options]] = {
 }
 """Key → another value, and what must be set for it to act; others get another value by kind."""
 CANNOT_SHOW: dict[str, str] = {
+    "guards.one_sleeve": "portfolios: unit/learning/guards/test_one_sleeve.py",
     "environment.portfolio.sleeves": "what trades: tests/unit/training/test_environments.py",
     "environment.portfolio.risk_aversion": "the reward: tests/unit/training/test_environments.py",
     "environment.portfolio.embedding_numbers": "what is seen: unit/training/test_sleeve_book.py",

@@ -53,6 +53,18 @@ def open_sum(kept: torch.Tensor) -> Work:
     return lambda payload, _: float(kept.sum()) + payload
 
 
+def open_growing() -> Work:
+    """Build work that keeps a tensor, adds one to it and to what it is given, and returns it."""
+    kept = torch.zeros(1_000)
+
+    def grow(payload: torch.Tensor, _: Progress) -> torch.Tensor:
+        payload += 1.0
+        kept.add_(payload)
+        return kept
+
+    return grow
+
+
 def square(folder: Path, value: int, progress: Progress) -> int:
     progress(value, 10, f"square of {value}")
     return value * value
@@ -339,3 +351,22 @@ def test_tensors_that_workers_are_opened_with_stay_where_they_are() -> None:
     assert kept.data_ptr() == place
     kept[0] = 7.0
     assert shown[0] == 7.0
+
+
+def test_tensors_of_payloads_and_results_are_copies_on_either_side() -> None:
+    """What a worker goes on to change stays as it was told; so does what it was given."""
+    given = torch.zeros(1_000)
+    place, shown = given.data_ptr(), given.numpy()
+
+    with ProcessExecutor(open_growing, 1, times=FAST) as executor:
+        told = []
+        for name in ("one", "two"):
+            (outcome,) = run_items(executor, [WorkItem(name, given)], ignore_progress)
+            told.append(outcome.result())
+
+    assert not given.any()
+    assert given.data_ptr() == place
+    given[0] = 7.0
+    assert shown[0] == 7.0
+    assert [float(each.max()) for each in told] == [1.0, 2.0]
+    assert not any(each.is_shared() for each in told)

@@ -12,9 +12,15 @@ from fixtures.tiny_portfolio import master_config
 from tradingbot.data.splits import IndexRange
 from tradingbot.learning.allocation_shrinkage import EQUAL_CASH_FRAC
 from tradingbot.networks.set_head import SetHead
-from tradingbot.training.data import open_data
-from tradingbot.training.results import backtest_agents, select_by_validation
-from tradingbot.training.setup import build_training_setup
+from tradingbot.training.action_gate import DIVIDES, ActionGate
+from tradingbot.training.data import TrainingData, open_data
+from tradingbot.training.results import (
+    SelectedPolicy,
+    backtest_agents,
+    judge_part,
+    select_by_validation,
+)
+from tradingbot.training.setup import TrainingSetup, build_training_setup
 
 SLEEVES: dict[str, object] = {
     "environment.portfolio.sleeves": "sma_cross:fast=1,slow=4",
@@ -23,6 +29,11 @@ SLEEVES: dict[str, object] = {
     "validation.shrink": True,
 }
 """Two sleeves of a crossing of averages, on bars whose planted drift lasts for ten bars."""
+
+
+def judge_of(setup: TrainingSetup, data: TrainingData, found: SelectedPolicy) -> ActionGate:
+    """Return gate A of the test part."""
+    return judge_part("test", data.split.test, setup, data, found)[1]
 
 
 @pytest.mark.parametrize(
@@ -44,6 +55,8 @@ def test_master_keeps_what_its_sleeves_earn_where_it_learned_nothing(
     bars = IndexRange(data.split.test.start, data.split.test.stop)
     played = backtest_agents(setup, data, bars, found.act)
 
+    if kept != "nothing":  # an allocation that is held has no action to be spread
+        assert judge_of(setup, data, found).outcome == f"not applicable, {DIVIDES}"
     assert played.weights is not None
     cash = played.weights[:, -1]
     if kept == "equal weight":

@@ -297,3 +297,21 @@ def test_configurations_without_later_settings_keep_their_hash(preset: str, know
     before = {"seed": 3, "task.neutral_bars": False, "budget.recency": 0.0}
 
     assert load_train_config(preset, before).config_hash.startswith(known)
+
+
+@pytest.mark.parametrize("steps", [51_200, 614_400])
+def test_schedule_may_end_at_a_share_of_the_budget(steps: int) -> None:
+    options = {"learner.name": "ppo", "budget.steps_per_agent": steps}
+    schedule = load_train_config("master", options).learner.settings.min_std
+
+    assert schedule.over == round(0.6 * steps)
+    assert schedule.at(0.6 * steps) == pytest.approx(0.05)
+    held = {"learner.ppo.min_std.hold": 10_000, "learner.ppo.min_std.over": "50% of budget"}
+    later = load_train_config("master", options | held).learner.settings.min_std
+    assert later.hold + later.over == steps // 2
+
+
+@pytest.mark.parametrize("over", ["0 % of budget", "101 % of budget", "half of budget"])
+def test_share_of_the_budget_that_cannot_be_is_refused(over: str) -> None:
+    with pytest.raises(ConfigError, match=r"min_std\.over"):
+        load_train_config("master", {"learner.name": "ppo", "learner.ppo.min_std.over": over})

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
+from tradingbot.data.factor import MarketFactor
 from tradingbot.evaluation.allocation.rules import EQUAL_WEIGHT
 from tradingbot.evaluation.analyses.portfolio_run import PortfolioRun
 from tradingbot.evaluation.backtest import Backtest
+from tradingbot.evaluation.backtest.attribution import attribute_backtest
 from tradingbot.evaluation.dossier.allocation import OUTSIDE_FRAC, Allocation, SleeveRow
 from tradingbot.evaluation.metrics import returns
 from tradingbot.evaluation.performance.measure import annual_sharpe_or_zero
+from tradingbot.evaluation.statistics.policy_intervals import net_bps_interval
 
 
 def measure_allocation(
-    subject: PortfolioRun, played: Backtest, beside: list[Backtest]
+    subject: PortfolioRun, played: Backtest, beside: list[Backtest], factor: MarketFactor
 ) -> Allocation:
     """Say how the master divided capital over the bars of a backtest.
 
@@ -21,6 +24,7 @@ def measure_allocation(
         subject: The run.
         played: What its chain did.
         beside: Other policies over the same bars, equal weight of the same sleeves among them.
+        factor: The market, which alpha is beside.
     """
     assert played.weights is not None
     assert played.cash_frac is not None
@@ -29,6 +33,7 @@ def measure_allocation(
         returns.annual_return(each.portfolio_returns, bars_per_year=each.bars_per_year)
         for each in (played, fixed)
     ]
+    mine, theirs = (attribute_backtest(each, factor).alpha.mean(axis=1) for each in (played, fixed))
     weights, cash = played.weights, played.cash_frac
     moved = 0.5 * np.abs(np.diff(weights, axis=0)).sum(axis=1)
     return Allocation(
@@ -40,6 +45,8 @@ def measure_allocation(
         moved_per_bar_frac=float(moved.mean()) if len(moved) else 0.0,
         fixed=EQUAL_WEIGHT,
         over_fixed_annual_frac=years[0] - years[1],
+        over_fixed_bps=net_bps_interval(mine - theirs),
+        fixed_alpha_bps=net_bps_interval(theirs),
     )
 
 

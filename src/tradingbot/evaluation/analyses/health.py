@@ -6,10 +6,13 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tradingbot.envs.population.layout import action_spec
+from tradingbot.evaluation.allocation.rules import EQUAL_WEIGHT
 from tradingbot.evaluation.analyses.analysis import AnalysisInputs
 from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
+from tradingbot.evaluation.analyses.portfolio_run import PortfolioRun
 from tradingbot.evaluation.backtest import Backtest
 from tradingbot.evaluation.dossier.analysis import Health
 from tradingbot.evaluation.metrics.trading import action_entropy
@@ -17,8 +20,8 @@ from tradingbot.evaluation.performance.measure import action_histograms
 from tradingbot.training.result_file import read_result
 
 _COLLAPSED_FRAC = 0.95
-_SAME_WEIGHTS_FRAC = 0.01
-"""A master whose weights all stay within this has collapsed to one division."""
+_ALL_IN_ONE_FRAC = 0.80
+"""Mean share of capital in one sleeve from which equal weight must not do as well."""
 _TOLD = 5
 """Findings that are told in words; counts are of all."""
 _NOT_A_WARNING = "info"
@@ -46,7 +49,7 @@ def measure_health(inputs: AnalysisInputs) -> Health:
     collapsed = tuple(
         name
         for name, does, histogram in zip(played.symbols, trades, histograms, strict=True)
-        if does and histogram.max() > _COLLAPSED_FRAC and not _divides(played)
+        if does and (held_in_one(subject, played) or repeats_itself(played, histogram))
     )
     entropies = [action_entropy(each) for each in histograms[trades]]
     return Health(
@@ -66,10 +69,23 @@ def measure_health(inputs: AnalysisInputs) -> Health:
     )
 
 
-def _divides(played: Backtest) -> bool:
-    """Tell whether a portfolio's weights move, though the share that is invested may not."""
-    weights = played.weights
-    return weights is not None and float(np.ptp(weights, axis=0).max()) > _SAME_WEIGHTS_FRAC
+def repeats_itself(played: Backtest, histogram: NDArray[np.float64]) -> bool:
+    """Tell whether an account's action is nearly always the same; a portfolio may hold weights."""
+    return played.weights is None and float(histogram.max()) > _COLLAPSED_FRAC
+
+
+def held_in_one(subject: EvaluatedRun, played: Backtest) -> bool:
+    """Tell whether a portfolio holds one sleeve of several, and equal weight does as well.
+
+    Of the bars of the backtest, which nothing was learned from. Capital in cash is in no sleeve.
+    """
+    if played.weights is None or not isinstance(subject, PortfolioRun):
+        return False
+    of_sleeves = played.weights[:, :-1]
+    if of_sleeves.shape[1] < 2 or float(of_sleeves.mean(axis=0).max()) <= _ALL_IN_ONE_FRAC:
+        return False
+    (even,) = subject.backtest_allocations("test", names=[EQUAL_WEIGHT])
+    return float((played.portfolio_returns - even.portfolio_returns).mean()) <= 0.0
 
 
 def _warnings(row: dict[str, Any]) -> list[dict[str, Any]]:

@@ -146,7 +146,7 @@ def measure_performance(inputs: AnalysisInputs, settings: PerformanceSettings) -
     divided = None
     if isinstance(subject, PortfolioRun):
         agents, *others = (each.backtest for each in last)
-        divided = measure_allocation(subject, agents, others)
+        divided = measure_allocation(subject, agents, others, subject.data.factor)
     return Performance(tuple(figures), series, sheet, divided)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tradingbot.evaluation.statistics.interval import Interval
+
 OUTSIDE_FRAC = 0.05
 """Share of bars with less cash than the least, and with more than the most, that is told: single
 bars say nothing of a habit."""
@@ -45,3 +47,8 @@ class Allocation:
     """The fixed allocation that it is compared with."""
     over_fixed_annual_frac: float
     """Return a year less that of the fixed allocation of the same sleeves."""
+    over_fixed_bps: Interval | None = None
+    """What the master adds: alpha per bar less that of the fixed allocation on the same bars, basis
+    points. None in dossiers from before it was measured."""
+    fixed_alpha_bps: Interval | None = None
+    """Alpha per bar of the fixed allocation, basis points: what is the sleeves' own."""

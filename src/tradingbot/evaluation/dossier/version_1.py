@@ -1,4 +1,4 @@
-"""Reads `dossier.json` of format 1, which had no format number, and of formats 2 to 10.
+"""Reads `dossier.json` of format 1, which had no format number, and of formats 2 to 11.
 
 There the net return of the agents had a second interval, by Newey and West's error, beside the one
 of the stationary bootstrap. The latter is the interval of a policy; the former is dropped. Agents
@@ -8,7 +8,8 @@ rewards were not analysed; before format 5 stages of a curriculum were not told;
 returns were not taken apart, and statistics judged the portfolio's net return; before format 7
 break-even costs, regimes and placebos judged the net return; before format 8 nothing told of the
 use of options, nor of the Sharpe ratio of alpha; before format 9 no actions were drawn; before
-format 10 there was no tear sheet; before format 11 no portfolio was evaluated.
+format 10 there was no tear sheet; before format 11 no portfolio was evaluated; before format
+12 a master was compared with its fixed allocation by the return a year alone.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ _ADDED: dict[str, dict[str, Any]] = {
     "walk_forward": {"sharpe_annual": None, "alpha_bps": None},
     "sensitivity": {"judged": "net return"},
     "seeds": {"alpha_bps_iqm": None},
+    "allocation": {"over_fixed_bps": None, "fixed_alpha_bps": None},
 }
 """Fields that formats before this one lack, and what they are there."""
 _ADDED_TO_ROWS: dict[tuple[str, str], dict[str, Any]] = {

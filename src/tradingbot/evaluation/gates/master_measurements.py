@@ -18,10 +18,16 @@ def _of_master(find: Callable[[Dossier, Allocation], Finding]) -> Callable[[Doss
     return of_dossier
 
 
+def _over_fixed(_: Dossier, found: Allocation) -> Finding:
+    missing = "evaluated before the master was compared bar by bar; evaluate again"
+    return missing if found.over_fixed_bps is None else found.over_fixed_bps
+
+
 MASTER_MEASUREMENTS: Mapping[str, Measurement] = {
     "master_over_fixed_frac": Measurement(
         "per year", "allocation", _of_master(lambda _, found: found.over_fixed_annual_frac)
     ),
+    "master_over_fixed_bps": Measurement("bp per bar", "allocation", _of_master(_over_fixed)),
     "master_sharpe_annual": Measurement(
         "per year", "performance", _of_master(lambda d, _: d.test.policies[0].sharpe_annual)
     ),

@@ -17,6 +17,7 @@ from tradingbot.evaluation.gates.cost_reserve import reserve_basis_bps
 from tradingbot.evaluation.gates.gate import COMPARISONS, EDGE_PHASE, FALLBACK_PHASE, Gate
 from tradingbot.evaluation.gates.idleness import depends_on_trading, no_agent_trades
 from tradingbot.evaluation.gates.judging import judge_gates
+from tradingbot.evaluation.gates.master_edge import tell_whose_edge
 from tradingbot.evaluation.gates.pending import PENDING
 from tradingbot.evaluation.gates.plausibility import raise_alarm
 from tradingbot.evaluation.gates.result import Alarm, GateResult, Memo, Verdict
@@ -100,14 +101,15 @@ def _headline(
     dossier: Dossier, verdict: Verdict, results: Sequence[GateResult], alarm: Alarm | None
 ) -> str:
     row, trading = dossier.test.policies[0], [a for a in dossier.test.agents if a.trades]
-    earned = _earned(row)
+    earned, whose = _earned(row), tell_whose_edge(dossier)
+    whose = whose and f" {whose}"
     if verdict == "GO":
-        return f"There is an edge, and every required gate holds: {earned}."
+        return f"There is an edge, and every required gate holds: {earned}.{whose}"
     if verdict == "CONDITIONAL":
         missing = len(_missing(results))
         if alarm is not None and not alarm.is_explained and not missing:
             return f"Too good to be believed yet: {earned}."
-        return f"There is an edge ({earned}), but {missing} required gates do not hold yet."
+        return f"There is an edge ({earned}), but {missing} required gates do not hold yet.{whose}"
     if not dossier.leak_check.is_clean:
         return "Not to be believed: the leak check found that the future may have been seen."
     failed = _deciding(verdict, results)

@@ -4,6 +4,7 @@ from tradingbot.learning.guards.detector import Detector
 from tradingbot.learning.guards.detectors import (
     activity,
     aims,
+    allocation,
     exploration,
     incentives,
     progress,
@@ -13,6 +14,7 @@ from tradingbot.learning.guards.detectors import (
 RULES: tuple[Detector, ...] = (
     *(stability.NotFinite(), stability.RewardExplodes(), stability.GradientExplodes()),
     *(exploration.OneAction(), exploration.LowEntropy(), exploration.LivesOnNoise()),
+    allocation.OneSleeve(),
     *(activity.AllHold(), activity.NotExecuted(), activity.Repeats(), stability.DeadCritic()),
     *(exploration.EntropyFalls(), activity.FewTrades(), stability.OneTerm()),
     *(aims.OneOption(), aims.GoalsMissed()),

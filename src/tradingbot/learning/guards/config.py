@@ -86,6 +86,9 @@ class GuardConfig:
     """Share of one action that is a warning …"""
     one_action_critical: float = bounded(0.90, "[0, 1]")
     """… and critical."""
+    one_sleeve: float = bounded(0.80, "[0, 1]")
+    """Mean share of capital in one sleeve above which it must earn more than equal weight of all
+    sleeves, in portfolios."""
     low_entropy: float = bounded(0.30, "[0, 1]")
     """Normalised entropy of the policy below which there is a warning …"""
     low_entropy_critical: float = bounded(0.10, "[0, 1]")

@@ -70,6 +70,11 @@ Cure = Literal["entropy", "restart", "none"]
 """What may help: more exploration; going back with other settings; only a person."""
 
 
+Judged = Literal["all", "choices", "weights"]
+"""What a rule is about: any action; codes and numbers; weights that divide capital. Of many weights
+nearly all are small and the same, by choice, so that no rule of choices says anything of them."""
+
+
 class Detection(NamedTuple):
     """Result of a check of U updates of N agents."""
 
@@ -119,13 +124,14 @@ class Detector(ABC):
 
     code: str
     cure: Cure
+    judges: Judged
     remedy: str
     warms_up = True
     """Whether it is silent during the warm-up."""
 
-    def __init_subclass__(cls, *, code: str, cure: Cure) -> None:
+    def __init_subclass__(cls, *, code: str, cure: Cure, judges: Judged = "all") -> None:
         """Name the sign."""
-        cls.code, cls.cure = code, cure
+        cls.code, cls.cure, cls.judges = code, cure, judges
 
     @abstractmethod
     def check(self, history: History, config: GuardConfig) -> Detection:
@@ -145,7 +151,8 @@ def run_detector(
 ) -> tuple[Diagnosis, ...]:
     """Say of which agents a rule's sign lasted for as long as its patience."""
     patience = rule.patience(config)
-    if len(history.steps) < patience:
+    is_asked = rule.judges == "all" or (rule.judges == "weights") == bool(names.sleeves)
+    if len(history.steps) < patience or not is_asked:
         return ()
     finding = rule.check(history, config)
     level = finding.level

@@ -18,7 +18,7 @@ from tradingbot.learning.guards.config import GuardConfig
 from tradingbot.learning.guards.measures import BOX_BINS
 from tradingbot.learning.task import Task
 
-_ERRORS = 2.0
+STANDARD_ERRORS = 2.0
 """Standard errors that count as a difference."""
 
 
@@ -64,6 +64,11 @@ _PLAYED = (
     Measure("eval/reward_mean", "reward per step", "mean reward of that play"),
     Measure("eval/reward_error", "reward per step", "its standard error"),
     Measure("eval/idle_reward", "reward per step", "what doing nothing earns in the same episodes"),
+    Measure("eval/largest_sleeve", "number", "sleeve that had most capital in that play"),
+    Measure("eval/largest_sleeve_share", "share", "its mean share of all capital, cash included"),
+    Measure("eval/effective_sleeves", "count", "1 ÷ sum of squares of the sleeves' mean shares"),
+    Measure("eval/over_equal", "reward per step", "what that play earned over equal weight"),
+    Measure("eval/over_equal_error", "reward per step", "its standard error over different bars"),
 )
 _REPORTED = (
     Measure("policy/normalised_entropy", "0–1", "entropy of the policy on the common scale"),
@@ -97,6 +102,8 @@ class Names(NamedTuple):
     bins: tuple[str, ...]
     terms: tuple[str, ...]
     options: tuple[str, ...] = ()
+    sleeves: tuple[str, ...] = ()
+    """What weights are of; none where actions are no weights."""
 
 
 def names_of(task: Task) -> Names:
@@ -112,7 +119,16 @@ def names_of(task: Task) -> Names:
     else:
         bins = tuple(f"action {code}" for code in range(action.n_actions))
     options: tuple[str, ...] = getattr(getattr(task, "options", None), "names", ())
-    return Names(task.agent_names, bins, task.term_names, options)
+    return Names(task.agent_names, bins, task.term_names, options, _sleeves_of(task))
+
+
+def _sleeves_of(task: Task) -> tuple[str, ...]:
+    """Return what a task's weights are of, without what is left over."""
+    if task.action.kind != "simplex":
+        return ()
+    numbered = tuple(str(place) for place in range(task.action.n_components - 1))
+    symbols: tuple[str, ...] = getattr(getattr(task, "book", None), "symbols", numbered)
+    return symbols
 
 
 @dataclass(frozen=True)
@@ -141,13 +157,13 @@ class History:
     def policy_pays(self) -> Tensor:
         """Return where the deterministic policy earns more than doing nothing, (U, N) bool."""
         gain = self["eval/reward_mean"] - self["eval/idle_reward"]
-        return gain > _ERRORS * self["eval/reward_error"]
+        return gain > STANDARD_ERRORS * self["eval/reward_error"]
 
     def noise_pays(self) -> Tensor:
         """Return where exploring earns more than the policy without noise and doing nothing."""
         earned = torch.maximum(self["eval/reward_mean"], self["eval/idle_reward"])
         error = torch.hypot(self["rollout/reward_error"], self["eval/reward_error"])
-        return self["rollout/reward_mean"] - earned > _ERRORS * error
+        return self["rollout/reward_mean"] - earned > STANDARD_ERRORS * error
 
     def is_resting(self, config: GuardConfig, share: float) -> Tensor:
         """Return where an agent does nothing, by choice and at no cost to itself, (U, N) bool.

@@ -7,7 +7,6 @@ the CPU. The recorder changes nothing: the trainer carries out what it decides.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import torch
@@ -17,6 +16,7 @@ from tradingbot.learning.guards import measures
 from tradingbot.learning.guards.catalogue import RULES
 from tradingbot.learning.guards.config import GuardConfig
 from tradingbot.learning.guards.detector import Diagnosis, plain_number, run_detector
+from tradingbot.learning.guards.divided_capital import NotedBars, measure_division
 from tradingbot.learning.guards.execution import measure_execution
 from tradingbot.learning.guards.history import MEASURE_NAMES, PLAYED_NAMES, History, names_of
 from tradingbot.learning.guards.interventions import Intervention, Memory, decide, is_healthy
@@ -78,8 +78,6 @@ class FlightRecorder(Resumable):
             write: Called with one row of plain values per update.
         """
         self.task, self.config, self.names = task, config or GuardConfig(), names_of(task)
-        if task.action.kind == "simplex":  # of many weights nearly all are small, which is no halt
-            self.config = replace(self.config, one_action_critical=1.0)
         self._write = write
         n_agents, kept = len(task.agent_names), self.config.kept_updates
         self._ring = torch.full((kept, len(MEASURE_NAMES), n_agents), torch.nan).double()
@@ -100,13 +98,20 @@ class FlightRecorder(Resumable):
             update: What it returned.
             sound: Whether every weight is a finite number.
         """
-        every, played = self.config.probe_every, None
+        every, played, divided = self.config.probe_every, None, dict[str, Tensor]()
         if every and (learner.updates % every == 0 or self._recorded == 0):
-            played = play(self.task, learner.act, self.config.probe_steps)
+            noted = NotedBars(learner.act)
+            played = play(self.task, noted, self.config.probe_steps)
+            divided = measure_division(self.task, played, noted.rows)
         if isinstance(learner, TaskLearner):  # what the task tells, such as goals that were met
             update = update._replace(metrics=update.metrics | learner.task_metrics())
         return self.record(
-            update, updates=learner.updates, steps=learner.steps, played=played, sound=sound
+            update,
+            updates=learner.updates,
+            steps=learner.steps,
+            played=played,
+            divided=divided,
+            sound=sound,
         )
 
     def record(
@@ -116,6 +121,7 @@ class FlightRecorder(Resumable):
         updates: int,
         steps: int,
         played: PlayResult | None = None,
+        divided: Mapping[str, Tensor] | None = None,
         sound: bool = True,
     ) -> RecorderReport:
         """Record one update, judge the last ones and decide.
@@ -125,12 +131,13 @@ class FlightRecorder(Resumable):
             updates: Number of the update.
             steps: Environment steps per agent so far.
             played: A deterministic play, where there was one; older ones count until the next.
+            divided: How that play divided capital; see `measure_division`.
             sound: Whether every weight is a finite number.
         """
         if played is not None and bool(self._idle_reward.isnan().any()):
             idle = play(self.task, self._do_nothing, played.reward.shape[0])
             self._idle_reward = idle.reward.double().mean((0, 2)).cpu()
-        row = self._measure(update, played)
+        row = self._measure(update, played, divided or {})
         place = self._recorded % self.config.kept_updates
         self._ring[place] = torch.stack([row[name] for name in MEASURE_NAMES])
         self._clock[place] = torch.tensor((updates, steps))
@@ -178,7 +185,9 @@ class FlightRecorder(Resumable):
         device = self.task.table.device
         self._runs = measures.no_runs(len(self.names.agents), self.task.n_envs, device)
 
-    def _measure(self, update: Update, played: PlayResult | None) -> dict[str, Tensor]:
+    def _measure(
+        self, update: Update, played: PlayResult | None, divided: Mapping[str, Tensor]
+    ) -> dict[str, Tensor]:
         """Measure on the device, fetch all of it at once, and add what follows from counts."""
         action, experience = self.task.action, update.experience
         device = experience.reward.device
@@ -195,6 +204,7 @@ class FlightRecorder(Resumable):
         fetched = torch.cat((torch.stack(list(measured.values())), *(c.T for c in counts))).cpu()
         row = dict(zip(measured, fetched, strict=False))
         sampled, *others = torch.split(fetched[len(measured) :], measures.n_bins(action))
+        row |= divided
         return row | self._measure_counts(row, sampled.T, [other.T for other in others])
 
     def _measure_counts(
@@ -210,7 +220,8 @@ class FlightRecorder(Resumable):
             fresh |= measures.measure_counts(played[0], "eval")
             fresh |= measures.compare_counts(played[0], window, self.task.action)
             fresh["eval/idle_reward"] = self._idle_reward
-            self._played = torch.stack([fresh[name] for name in PLAYED_NAMES])
+            unknown = torch.full_like(self._idle_reward, torch.nan)
+            self._played = torch.stack([fresh.get(name, unknown) for name in PLAYED_NAMES])
         return found | dict(zip(PLAYED_NAMES, self._played, strict=True))
 
     def _do_nothing(self, observation: Observation) -> Tensor:

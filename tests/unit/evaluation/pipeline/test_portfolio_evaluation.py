@@ -74,6 +74,17 @@ def test_capital_cash_and_the_fixed_allocation_are_measured(evaluated: Evaluatio
 
     gained = master.annual_return_frac - fixed.annual_return_frac
     assert found.over_fixed_annual_frac == pytest.approx(gained)
+    assert master.earned is not None
+    assert fixed.earned is not None
+    adds, alone = found.over_fixed_bps, found.fixed_alpha_bps
+    assert adds is not None
+    assert alone == fixed.earned.alpha_bps
+    paired = master.earned.alpha_bps.estimate - fixed.earned.alpha_bps.estimate
+    assert adds.estimate == pytest.approx(paired)
+    assert adds.low < adds.estimate < adds.high
+    (gate,) = (each for each in evaluated.memo.gates if each.gate == "master/over_fixed")
+    assert gate.interval == adds
+    assert gate.outcome == ("pass" if adds.low > 0.0 else "fail")
     assert 0.0 <= found.least_cash_frac < found.mean_cash_frac < found.most_cash_frac <= 1.0
     assert [row.symbol for row in found.rows] == ["SPY", "AAPL"]
     assert sum(row.mean_weight_frac for row in found.rows) < 1.0
@@ -170,7 +181,7 @@ def test_cash_gates_of_planted_masters(
     over = task.with_book(replace(task.book, rows=rows)).backtest(bars.start, bars.stop - 1)
     played = backtest_portfolio(over, lambda _: weights, bars_per_year=1764.0, name="planted")
     fixed = subject.backtest_allocations("test", names=[EQUAL_WEIGHT])
-    found = measure_allocation(subject, played, fixed)
+    found = measure_allocation(subject, played, fixed, subject.data.factor)
     assert cash_gates(replace(evaluated.dossier, allocation=found)) == outcomes
 
 

@@ -135,9 +135,7 @@ def test_capital_that_is_divided_equally_is_no_collapse() -> None:
     ]
 
     assert reports[-1].measures["rollout/largest_share"].tolist() == [1.0]
-    verdict = next(v for v in reports[-1].verdicts if v.code == "ONE_ACTION")
-    assert verdict.severity is AlarmLevel.WARNING
-    assert reports[-1].decision.response == "warn"
+    assert {v.code for v in reports[-1].verdicts} & {"ONE_ACTION", "REPEATS"} == set()
     assert reports[-1].healthy
 
 

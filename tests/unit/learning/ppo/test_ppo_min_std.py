@@ -79,3 +79,24 @@ def test_off_is_as_it_was_and_codes_have_none() -> None:
         )
         assert same
         assert moved == (kind == "discrete")
+
+
+def test_rollout_is_learned_from_with_the_deviation_that_it_was_drawn_with() -> None:
+    ppo = learner(initial_std=0.01, min_std=SHRINKING)
+    drawn, learned = [], []
+    choose, learn = ppo._choose, ppo._learn
+
+    def choosing(*args: object) -> object:
+        drawn.append(ppo.network.min_std)
+        return choose(*args)
+
+    def learning(*args: object) -> object:
+        learned.append(ppo.network.min_std)
+        return learn(*args)
+
+    ppo._choose, ppo._learn = choosing, learning
+    for _ in range(3):
+        ppo.update()
+
+    assert learned == pytest.approx([2.0, 1.25, 0.5])
+    assert drawn == pytest.approx([each for each in learned for _ in range(8)])

@@ -174,3 +174,27 @@ def test_twins_that_cannot_be_are_refused() -> None:
         pair_envs(ClockTask("truncated", length=4), 2)
     with pytest.raises(ConfigError, match="paired_envs"):
         PPOConfig(paired_envs=0)
+
+
+def test_critic_learns_what_a_step_was_worth_and_not_beside_its_twins() -> None:
+    """Without a future the target is the reward, whatever twins earned."""
+    ppo = learner(portfolios(), discount=0.0, normalise_values=False)
+    ppo.update()
+
+    advantage, target, _ = ppo._judge(ppo._rollout)
+
+    torch.testing.assert_close(target, ppo._rollout.reward, rtol=0.0, atol=1e-6)
+    twins = (ppo._rollout.row, 2)
+    value = ppo._values(ppo._rollout.row, ppo._rollout.private)
+    torch.testing.assert_close(advantage, subtract_twins(target - value, *twins)[0])
+
+
+def test_kept_portfolios_are_those_that_were_asked_for() -> None:
+    whole = portfolios(6)
+    row = whole.begin(1)[1].row
+
+    for first, count in ((0, 2), (2, 3), (5, 1)):
+        kept = whole.keeping(first, count)
+        assert kept.n_envs == count
+        assert torch.equal(kept.begin(1)[1].row, row[:, first : first + count])
+    assert len(set(row[0].tolist())) > 3

@@ -28,13 +28,22 @@ def allocation_section(dossier: Dossier, found: Allocation) -> Section:
         f"{percent(found.moved_per_bar_frac)} of capital was asked to move per bar. A fixed "
         f"allocation of the same sleeves ({found.fixed}) earned "
         f"{percent(abs(found.over_fixed_annual_frac))} a year "
-        f"{'less' if found.over_fixed_annual_frac >= 0.0 else 'more'}. Sleeves are traded by "
-        f"{found.traded_by}."
+        f"{'less' if found.over_fixed_annual_frac >= 0.0 else 'more'}{_adds(found)}. Sleeves are "
+        f"traded by {found.traded_by}."
     )
     ranked = sorted(found.rows, key=_rank)
     caption = f"One line per sleeve, largest mean weight first; {scope(dossier)}."
     table = record_table(_COLUMNS, ranked, caption)
     return Section("allocation", "Allocation", finding, (table,))
+
+
+def _adds(found: Allocation) -> str:
+    """Say what the master adds to alpha, bar by bar; nothing in older dossiers."""
+    adds = found.over_fixed_bps
+    if adds is None:
+        return ""
+    ends = f"[{adds.low:.2f}, {adds.high:.2f}]"
+    return f"; over it the master adds {adds.estimate:.2f} {ends} bp per bar of alpha"
 
 
 def _rank(row: SleeveRow) -> tuple[float, str]:

@@ -69,7 +69,7 @@ class NotExecuted(Detector, code="NOT_EXECUTED", cure="none"):
         return said + "its rewards are not those of what it chose, so it cannot learn from them"
 
 
-class Repeats(Detector, code="REPEATS", cure="entropy"):
+class Repeats(Detector, code="REPEATS", cure="entropy", judges="choices"):
     """The same trade again and again: no limit on repeats holds."""
 
     remedy = "Limit repeats in the environment's rules, or weigh the reward term for repeats."

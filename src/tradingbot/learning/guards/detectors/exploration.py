@@ -11,7 +11,7 @@ from tradingbot.learning.guards.history import History
 _DECIDED = " although its actions still differ from state to state"
 
 
-class OneAction(Detector, code="ONE_ACTION", cure="entropy"):
+class OneAction(Detector, code="ONE_ACTION", cure="entropy", judges="choices"):
     """One action makes up most of the last selections: how the first version failed."""
 
     remedy = (
@@ -74,7 +74,7 @@ class LowEntropy(Detector, code="LOW_ENTROPY", cure="entropy"):
         return said
 
 
-class LivesOnNoise(Detector, code="LIVES_ON_NOISE", cure="restart"):
+class LivesOnNoise(Detector, code="LIVES_ON_NOISE", cure="restart", judges="choices"):
     """Deterministic play shows one action, sampling many: diversity that is only noise."""
 
     remedy = (
