@@ -7,14 +7,12 @@ layers, or LightGBM, called for one window or row at a time.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from tradingbot.data.sources.source import Progress, ignore_progress
@@ -36,6 +34,7 @@ from tradingbot.supervised.fitting import FoldConfig, rows_to_learn
 from tradingbot.supervised.network_classifier import FittedNetwork
 from tradingbot_benchmarks.network_reference import reference_network
 from tradingbot_benchmarks.record import BenchRecord
+from tradingbot_benchmarks.threads import one_thread
 
 SINGLE_BUDGET_MS = 1.0
 """One prediction of one symbol."""
@@ -70,7 +69,7 @@ def measure_supervised(scale: SupervisedScale, progress: Progress) -> list[Bench
         MissingExtraError: If LightGBM is not installed.
     """
     records = []
-    with _one_thread():
+    with one_thread():
         table = _table(scale)
         for number, name in enumerate(CLASSIFIERS):
             progress(number, len(CLASSIFIERS), name)
@@ -166,13 +165,3 @@ def _median_s(ask: Ask, times: int) -> float:
         ask()
         found.append(time.perf_counter() - begun)
     return median(found)
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)

@@ -23,7 +23,14 @@ from tradingbot.cluster.executor import RayExecutor
 from tradingbot.cluster.local import own_address, start_nodes, stop_nodes
 from tradingbot.cluster.node_settings import NodeSettings
 from tradingbot.cluster.times import ClusterTimes
-from tradingbot.executors.executor import Executor, InlineExecutor, OpenWork, WorkItem, run_items
+from tradingbot.executors.executor import (
+    Executor,
+    InlineExecutor,
+    OpenWork,
+    WorkItem,
+    ignore_progress,
+    run_items,
+)
 from tradingbot.executors.processes import ProcessExecutor, WorkerTimes
 from tradingbot_benchmarks.cluster.items import open_deaths, open_products
 from tradingbot_benchmarks.cluster.trainings import TrainingJob, open_trainings, training_items
@@ -42,8 +49,8 @@ class ClusterSize:
     """Of each length, in a round."""
     rounds: int = 7
     """By turns on the cluster and by processes."""
-    products: int = 60
-    """Of matrices in an item with work; about a tenth of a second."""
+    work_s: float = 0.1
+    """What an item with work takes on one core of this machine, about."""
     deaths: int = 5
     trainings: int = 6
     """Each is killed once."""
@@ -51,7 +58,7 @@ class ClusterSize:
 
 
 FULL = ClusterSize()
-QUICK = ClusterSize(items=20, rounds=2, products=20, deaths=2, trainings=2, updates=8)
+QUICK = ClusterSize(items=20, rounds=2, work_s=0.03, deaths=2, trainings=2, updates=8)
 
 
 def measure_cluster(size: ClusterSize, progress: Progress) -> Iterator[BenchRecord]:
@@ -85,7 +92,8 @@ def _measure_items(size: ClusterSize, address: ClusterAddress) -> list[BenchReco
     """Time the same items on the same cores, empty ones and such with work."""
     cores = min(len(os.sched_getaffinity(0)), NODES)
     empty = [WorkItem(f"empty {n}", (n, 0)) for n in range(size.items)]
-    work = [WorkItem(f"work {n}", (n, size.products)) for n in range(size.items)]
+    products = _products_in(size.work_s)
+    work = [WorkItem(f"work {n}", (n, products)) for n in range(size.items)]
     with (
         _on_ray(address, open_products, cores) as ray,
         ProcessExecutor(open_products, cores, times=WorkerTimes(heartbeat_s=0.2)) as processes,
@@ -119,6 +127,17 @@ def _measure_items(size: ClusterSize, address: ClusterAddress) -> list[BenchReco
             note=f"{told}, empty",
         ),
     ]
+
+
+def _products_in(seconds: float) -> int:
+    """Return how many products of matrices make an item that takes so long on this machine."""
+    tried, work = 20, open_products()
+    took = []
+    for number in range(3):
+        began = time.perf_counter()
+        work((number, tried), ignore_progress)
+        took.append(time.perf_counter() - began)
+    return max(1, round(tried * seconds / min(took)))
 
 
 def _seconds(executor: Executor, items: Sequence[WorkItem]) -> float:

@@ -18,36 +18,35 @@ from tradingbot.learning.sac.config import SACConfig
 from tradingbot.networks.head_config import HeadConfig
 from tradingbot.networks.view import TableView
 from tradingbot_benchmarks.record import BenchRecord
+from tradingbot_benchmarks.threads import one_thread
 
-_SEED, _GOAL, _TURNS = 7, 0.20, 3
+_SEED, _GOAL = 7, 0.20
 _HEAD = HeadConfig(pooling="independent")
 _CRITICS = HeadConfig(hidden=(256, 256, 128), activation="relu", pooling="independent")
-_SETTINGS: dict[str, tuple[Any, int]] = {
-    "ppo": (PPOConfig(actor=_HEAD, critic=_HEAD, rollout_steps=256, kl_stop=0.0), 8),
-    "sac": (SACConfig(actor=_CRITICS, critic=_CRITICS, warm_up=16, steps_per_update=8), 16),
+_SETTINGS: dict[str, tuple[Any, int, int]] = {
+    "ppo": (PPOConfig(actor=_HEAD, critic=_HEAD, rollout_steps=256, kl_stop=0.0), 8, 3),
+    "sac": (SACConfig(actor=_CRITICS, critic=_CRITICS, warm_up=16, steps_per_update=8), 16, 15),
 }
-"""Settings and environments of each agent: SPEC's heads, batches and epochs."""
+"""Settings, environments of each agent and turns: SPEC's heads, batches and epochs."""
 
 
 def icm_overhead(n_agents: int) -> Iterator[BenchRecord]:
     """Yield the time that curiosity adds to PPO (`icm_overhead`) and to SAC, as a fraction.
 
-    Updates with and without take turns; the shortest of each counts. Time of the processor, not of
-    the clock: what else runs does not count.
+    Updates with and without take turns; the shortest of each counts. Time of the processor in one
+    thread, not of the clock: what else runs does not count, and no thread waits for another.
     """
     agents = min(n_agents, 2)
-    for name, (_, n_envs) in _SETTINGS.items():
-        plain, curious = (_learner(name, agents, with_it=w) for w in (False, True))
-        seconds = {learner: [_timed(learner) for _ in range(2)][1:] for learner in (plain, curious)}
-        for _ in range(_TURNS - 1):
-            for learner, times in seconds.items():
-                times.append(_timed(learner))
-        without, with_it = (min(times) for times in seconds.values())
+    for name, (_, n_envs, turns) in _SETTINGS.items():
+        with one_thread():
+            learners = [_learner(name, agents, with_it=w) for w in (False, True)]
+            times = [[_timed(learner) for learner in learners] for _ in range(turns + 1)]
+        without, with_it = (min(own) for own in zip(*times[1:], strict=True))
         note = (
             f"{name.upper()} with curiosity ({with_it:.3f} s an update) over without "
             f"({without:.3f} s), less 1; {agents} agents with networks of their own × {n_envs} "
-            f"environments, synthetic regimes; best of {_TURNS} turns, time of the processor; "
-            f"goal below {_GOAL:g}"
+            f"environments, synthetic regimes; best of {turns} turns, time of the processor in "
+            f"one thread; goal below {_GOAL:g}"
         )
         label = "icm_overhead" if name == "ppo" else f"icm_overhead_{name}"
         yield BenchRecord(label, with_it / without - 1.0, "fraction of time", note=note)
@@ -55,7 +54,7 @@ def icm_overhead(n_agents: int) -> Iterator[BenchRecord]:
 
 def _learner(name: str, n_agents: int, *, with_it: bool) -> Learner:
     world = synthetic_world("regimes", n_symbols=n_agents, n_bars=1_000, seed=_SEED)
-    config, n_envs = _SETTINGS[name]
+    config, n_envs, _ = _SETTINGS[name]
     task = PopulationTask(world, EnvConfig(), n_envs=n_envs, seed=_SEED, compiled=False)
     transform = Curiosity(task, CuriosityConfig(mix=0.1), seed=_SEED) if with_it else None
     spec, view = learner_spec(name), TableView(task.table)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -44,6 +45,7 @@ from tradingbot_benchmarks.simulator.timing import (
     copy_bandwidth,
     resident_bytes,
 )
+from tradingbot_benchmarks.threads import one_thread
 
 LEFT_OUT = "left out of a quick run"
 _WARM_STEPS = 500
@@ -305,13 +307,8 @@ def _checked_batch(found: Measured, world: World, n_environments: int) -> Batch:
 
 def _eager_speed(found: Measured, world: World, n_environments: int) -> float:
     batch = draw_batch(world, n_environments, compiled=False)
-    threads = torch.get_num_threads()
-    if n_environments <= LONE_THREAD_ENVIRONMENTS:
-        torch.set_num_threads(1)
-    try:
+    with one_thread() if n_environments <= LONE_THREAD_ENVIRONMENTS else nullcontext():
         return _steps_per_s(found, batch, batch.advance)
-    finally:
-        torch.set_num_threads(threads)
 
 
 def _steps_per_s(found: Measured, batch: Batch, advance: Callable[[], None]) -> float:

@@ -22,9 +22,9 @@ from tradingbot.features.panel import Panel, panel_specs
 from tradingbot.features.registry import registered_features
 from tradingbot.features.scaling import Scaler
 from tradingbot.runs import RunDirectory, find_run
+from tradingbot.runs.acting_checkpoint import acting_checkpoint
 from tradingbot.runs.finding import is_portfolio, require_single_accounts
 from tradingbot.runs.master import StoredChain, load_chain
-from tradingbot.runs.policy import acting_checkpoint
 from tradingbot.runs.policy import load_policy as load_acting
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.config_files import config_of_mapping

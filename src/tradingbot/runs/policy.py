@@ -23,7 +23,7 @@ from tradingbot.agents.network_policy import NetworkPolicy, build_policy
 from tradingbot.agents.option_policy import OptionPolicy, build_option_policy
 from tradingbot.agents.options.market_options import MarketOptions
 from tradingbot.agents.policy import Policy, PolicyInputs
-from tradingbot.domain.errors import ConfigError, StorageError
+from tradingbot.domain.errors import ConfigError
 from tradingbot.features.bar_scaling import scale_bar
 from tradingbot.features.scaling import Scaler
 from tradingbot.market.goals import AskedGoal
@@ -33,22 +33,15 @@ from tradingbot.networks.encoders.row import RowEncoder
 from tradingbot.networks.threads import torch_threads
 from tradingbot.networks.view import LiveView, TableView
 from tradingbot.runs.acting import ActingRecord
-from tradingbot.runs.acting_reader import (
-    acting_of_version_1,
-    read_encoder,
-    read_layout,
-    read_options,
-)
-from tradingbot.runs.directory import RECORD_FILE, RunDirectory
+from tradingbot.runs.acting_checkpoint import acting_record, open_checkpoint
+from tradingbot.runs.acting_reader import read_encoder, read_layout, read_options
+from tradingbot.runs.directory import RunDirectory
 from tradingbot.runs.embeddings import kept_embeddings
-from tradingbot.runs.loading import Checkpoint, latest_good, load_checkpoint
-from tradingbot.runs.manifest import Label
+from tradingbot.runs.loading import Checkpoint
 from tradingbot.runs.option_signals import option_signals
 
 if TYPE_CHECKING:
     from tradingbot.data.splits import IndexRange  # reads calendars and tables
-
-_ACTING: tuple[Label, ...] = ("selected", "best", "final")
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,69 +241,8 @@ def load_policy(source: Path | RunDirectory | Checkpoint) -> StoredPolicy:
         StorageError: If there is no checkpoint to act from, or it is damaged.
         ConfigError: If it describes what this version cannot build.
     """
-    checkpoint = _open(source)
-    acting = checkpoint.manifest.acting
-    if acting is None:
-        acting = _acting_without_record(checkpoint, source)
+    checkpoint = open_checkpoint(source)
+    acting = acting_record(checkpoint, source)
     scalers = tuple(record.scaler() for record in acting.scalers)
     encoder = read_encoder(checkpoint, acting)
     return StoredPolicy(checkpoint, acting, read_layout(acting), encoder, scalers)
-
-
-def acting_checkpoint(run: RunDirectory) -> Checkpoint:
-    """Return what a run acts from: its selected checkpoint; else its best; else its final one.
-
-    Raises:
-        StorageError: If there is none, or it is damaged.
-    """
-    for label in _ACTING:
-        checkpoint, skipped = latest_good(run, to_resume=False, label=label)
-        if skipped:  # another checkpoint would trade differently
-            raise StorageError(
-                f"the {label} checkpoint of a run must be whole to act from",
-                was=skipped[0],
-                where=str(run.path),
-                remedy=f"Go on with the run, which writes it anew: train --resume {run.id}",
-            )
-        if checkpoint is not None:
-            return checkpoint
-    raise StorageError(
-        "run must have a checkpoint to act from",
-        was="none",
-        where=str(run.path),
-        remedy=f"Go on with the run: train --resume {run.id}",
-    )
-
-
-def _open(source: Path | RunDirectory | Checkpoint) -> Checkpoint:
-    if isinstance(source, Checkpoint):
-        return source
-    if isinstance(source, RunDirectory):
-        return acting_checkpoint(source)
-    if (source / RECORD_FILE).is_file():
-        return acting_checkpoint(RunDirectory.open(source))
-    return load_checkpoint(source)
-
-
-def _acting_without_record(
-    checkpoint: Checkpoint, source: Path | RunDirectory | Checkpoint
-) -> ActingRecord:
-    """Read how a checkpoint of version 1 acts from the record of its run."""
-    if checkpoint.manifest.version != 1:
-        raise StorageError(
-            "checkpoint must say how it acts",
-            was="no actor in its manifest",
-            where=str(checkpoint.folder),
-            remedy="Act from a checkpoint that training wrote",
-        )
-    run = source
-    if not isinstance(run, RunDirectory):
-        run = RunDirectory.open(checkpoint.folder.parent.parent)
-    if run.record.config_sha256 != checkpoint.manifest.config_sha256:
-        raise StorageError(
-            "a checkpoint of version 1 must lie in its run's folder",
-            was=f"run {run.id} with another configuration",
-            where=str(checkpoint.folder),
-            remedy=f"Put it back into runs/{checkpoint.manifest.run_id}/checkpoints",
-        )
-    return acting_of_version_1(run.record)

@@ -22,11 +22,12 @@ from tradingbot.data.splits import IndexRange
 from tradingbot.domain.errors import ConfigError, StorageError
 from tradingbot.envs.population.layout import market_table
 from tradingbot.runs import RunDirectory, save_checkpoint
+from tradingbot.runs.acting_checkpoint import acting_checkpoint
 from tradingbot.runs.acting_reader import acting_of_version_1
 from tradingbot.runs.compatibility import require_fit
 from tradingbot.runs.loading import list_checkpoints, load_checkpoint
 from tradingbot.runs.manifest import CheckpointManifest, read_manifest
-from tradingbot.runs.policy import StoredPolicy, acting_checkpoint, load_policy
+from tradingbot.runs.policy import StoredPolicy, load_policy
 from tradingbot.training.data import TrainingData, open_data
 from tradingbot.training.run_policy import open_policy
 from tradingbot.training.session import begin_run

@@ -23,7 +23,7 @@ from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
 from tradingbot.evaluation.analyses.settings import RewardSettings
 from tradingbot.evaluation.dossier.rewards import RewardAnalysis, RewardRow
 from tradingbot.learning.task import Observation
-from tradingbot.runs.policy import acting_checkpoint
+from tradingbot.runs.acting_checkpoint import acting_checkpoint
 
 FloatArray = NDArray[np.float64]
 _TERM, _TAIL, _NOISE = "reward/", 1e-3, 1e-12

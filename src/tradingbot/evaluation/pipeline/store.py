@@ -19,7 +19,7 @@ from tradingbot.domain.errors import DataError
 from tradingbot.domain.plain_values import as_plain_values
 from tradingbot.evaluation.dossier.codec import from_plain, to_plain
 from tradingbot.evaluation.pipeline.receipts import AnalysisReceipts
-from tradingbot.runs.policy import acting_checkpoint
+from tradingbot.runs.acting_checkpoint import acting_checkpoint
 from tradingbot.runs.requirement import installed_version
 from tradingbot.supervised.model_names import NO_MODEL
 

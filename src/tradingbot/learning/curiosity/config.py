@@ -44,7 +44,7 @@ class CuriosityConfig(CheckedFields):
     batches: int = bounded(4, ">= 1")
     """Optimiser steps per update of the learner …"""
     batch_size: int = bounded(256, ">= 1")
-    """… and transitions of each agent in one."""
+    """… and transitions of each agent in one; no more than the update collected."""
 
     def __post_init__(self) -> None:
         """Refuse hidden layers that cannot be."""

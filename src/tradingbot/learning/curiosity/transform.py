@@ -73,8 +73,11 @@ class Curiosity:
     def learn(self, steps: CollectedSteps) -> Metrics:
         """Fit encoder and models to transitions drawn from the steps; return figures."""
         config, sums = self.config, []
+        # A learner that updates after few steps would only see the same ones again and again.
+        collected = steps.reward.shape[0] * steps.reward.shape[2]
+        size = min(config.batch_size, collected)
         for _ in range(config.batches):
-            drawn = draw_samples(steps, config.batch_size, self._batches)
+            drawn = draw_samples(steps, size, self._batches)
             losses = self.model.losses(*self._inputs(drawn))
             weight = config.forward_weight
             loss = weight * losses.forward + (1.0 - weight) * losses.inverse

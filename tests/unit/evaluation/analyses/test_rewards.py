@@ -30,7 +30,7 @@ from tradingbot.evaluation.analyses.rewards import (
 from tradingbot.evaluation.analyses.settings import RewardSettings
 from tradingbot.evaluation.backtest import PolicyUnderTest
 from tradingbot.market.goals import GOAL_INPUTS, GoalSettings
-from tradingbot.runs.policy import acting_checkpoint
+from tradingbot.runs.acting_checkpoint import acting_checkpoint
 from tradingbot.training.environment import EnvironmentSection
 
 

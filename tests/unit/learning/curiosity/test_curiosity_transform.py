@@ -145,6 +145,22 @@ def test_bonus_varies_and_begins_after_the_warm_up() -> None:
     assert (figures["curiosity/bonus"] > 0.0).all()
 
 
+def test_batch_holds_no_more_than_was_collected(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, curious = build("ppo", replace(SMALL, batch_size=1_000))
+    steps, seen = collected(SignalTask(2, 4)), list[int]()
+    losses = curious.model.losses
+
+    def noted(before: Tensor, action: Tensor, after: Tensor) -> Any:
+        seen.append(before.shape[1])
+        return losses(before, action, after)
+
+    monkeypatch.setattr(curious.model, "losses", noted)
+    transform_rewards(curious, steps)
+    curious.learn(steps)
+
+    assert seen == [steps.reward.shape[0] * steps.reward.shape[2]] * SMALL.batches
+
+
 def test_bonuses_are_at_most_the_share_of_all_that_was_paid() -> None:
     steps = collected(SignalTask(2, 4), n_steps=64)
     shares = {}
