@@ -59,7 +59,8 @@ class VTrace(NamedTuple):
     target: Tensor
     """Values that a critic learns: v."""
     advantage: Tensor
-    """Of the actions, r + γ v′ − V; a policy gradient counts them by the clipped ratio."""
+    """Of the actions, r + γ (λ v′ + (1 − λ) V′) − V; a policy gradient counts them by the clipped
+    ratio."""
 
 
 def vtrace(  # noqa: PLR0913 - what is known of a step, by name
@@ -78,7 +79,7 @@ def vtrace(  # noqa: PLR0913 - what is known of a step, by name
     """Correct value targets and advantages for steps that another policy made.
 
     Where the policy is the one that made them, targets are n-step returns to the end of the rollout
-    or episode, with λ below 1 mixtures of shorter ones.
+    or episode, with λ below 1 mixtures of shorter ones, and advantages are `generalized_advantage`.
 
     Args:
         log_ratio_t: (S, …) log π(a) − log μ(a): of the policy that learns, less of the one that
@@ -89,7 +90,7 @@ def vtrace(  # noqa: PLR0913 - what is known of a step, by name
         terminated_t: (S, …) bool, nothing follows.
         truncated_t: (S, …) bool, time was up.
         discount: γ in [0, 1], or (S, …) of each step.
-        decay: λ in [0, 1], on top of the traces.
+        decay: λ in [0, 1], on top of the traces, and the share of v′ in an advantage.
         ratio_clip: ρ̄: ratios above count as this; what is learned is the value of a policy between
             both.
         trace_clip: c̄: how far a later surprise counts for an earlier step, at most.
@@ -110,7 +111,8 @@ def vtrace(  # noqa: PLR0913 - what is known of a step, by name
     target = value_t + _decayed_sum(surprise_t, weight_t)
     next_target = torch.cat([target[1:], follows_t[-1:]])
     next_target = torch.where(goes_on_t, next_target, follows_t)
-    return VTrace(target, reward_t + discount * next_target - value_t)
+    next_value = follows_t + decay * (next_target - follows_t)
+    return VTrace(target, reward_t + discount * next_value - value_t)
 
 
 def _decayed_sum(value_t: Tensor, weight_t: Tensor) -> Tensor:

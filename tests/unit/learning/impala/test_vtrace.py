@@ -28,29 +28,32 @@ def test_two_steps_by_hand() -> None:
     torch.testing.assert_close(found.advantage[:, 0], advantage)
 
 
-@pytest.mark.parametrize(("ratio_clip", "trace_clip"), [(1.0, 1.0), (1.5, 0.7)])
-def test_whole_tensors_are_a_plain_loop(ratio_clip: float, trace_clip: float) -> None:
+@pytest.mark.parametrize(
+    ("decay", "ratio_clip", "trace_clip"), [(1.0, 1.0, 1.0), (1.0, 1.5, 0.7), (0.8, 1.5, 0.7)]
+)
+def test_whole_tensors_are_a_plain_loop(decay: float, ratio_clip: float, trace_clip: float) -> None:
     parts = steps(13)
     discount = torch.rand(13, 2, 3, generator=torch.Generator().manual_seed(9)).double()
 
-    found = vtrace(*parts, discount=discount, ratio_clip=ratio_clip, trace_clip=trace_clip)
+    found = vtrace(
+        *parts, discount=discount, decay=decay, ratio_clip=ratio_clip, trace_clip=trace_clip
+    )
 
-    target, advantage = by_loop(parts, discount, ratio_clip, trace_clip)
+    target, advantage = by_loop(parts, discount, decay, ratio_clip, trace_clip)
     torch.testing.assert_close(found.target, target)
     torch.testing.assert_close(found.advantage, advantage)
 
 
-def test_without_lag_targets_are_n_step_returns() -> None:
-    _, reward, value_t, value_tp1, terminated, truncated = steps(11)
+@pytest.mark.parametrize("decay", [1.0, 0.7, 0.0])
+def test_without_lag_advantages_are_those_of_ppo_and_targets_its_returns(decay: float) -> None:
+    _, *rest = steps(11)
+    reward, value_t, *_ = rest
 
-    found = vtrace(
-        torch.zeros_like(reward), reward, value_t, value_tp1, terminated, truncated, discount=0.9
-    )
+    found = vtrace(torch.zeros_like(reward), *rest, discount=0.9, decay=decay)
 
-    rest = (reward, value_t, value_tp1, terminated, truncated)
-    n_step = value_t + generalized_advantage(*rest, discount=0.9, decay=1.0)
-    torch.testing.assert_close(found.target, n_step)
-    torch.testing.assert_close(found.advantage, n_step - value_t)
+    advantage = generalized_advantage(*rest, discount=0.9, decay=decay)
+    torch.testing.assert_close(found.advantage, advantage)
+    torch.testing.assert_close(found.target, value_t + advantage)
 
 
 def test_shapes_that_differ_are_refused() -> None:
@@ -72,7 +75,11 @@ def steps(count: int) -> tuple[Tensor, ...]:
 
 
 def by_loop(
-    parts: tuple[Tensor, ...], discount: Tensor, ratio_clip: float, trace_clip: float
+    parts: tuple[Tensor, ...],
+    discount: Tensor,
+    decay: float,
+    ratio_clip: float,
+    trace_clip: float,
 ) -> tuple[Tensor, Tensor]:
     log_ratio, reward, value, following, terminated, truncated = parts
     target, advantage = torch.zeros_like(value), torch.zeros_like(value)
@@ -82,14 +89,15 @@ def by_loop(
             for t in range(len(value) - 1, -1, -1):
                 at = (t, n, b)
                 ratio = math.exp(log_ratio[at])
-                rho, c = min(ratio, ratio_clip), min(ratio, trace_clip)
+                rho, c = min(ratio, ratio_clip), decay * min(ratio, trace_clip)
                 successor = 0.0 if terminated[at] else float(following[at])
                 ended = is_last or bool(terminated[at] | truncated[at])
                 delta = rho * (reward[at] + discount[at] * successor - value[at])
                 carried = 0.0 if ended else discount[at] * c * (after - successor_value(value, at))
                 next_target = successor if ended else after
                 target[at] = value[at] + delta + carried
-                advantage[at] = reward[at] + discount[at] * next_target - value[at]
+                mixed = decay * next_target + (1.0 - decay) * successor
+                advantage[at] = reward[at] + discount[at] * mixed - value[at]
                 after, is_last = float(target[at]), False
     return target, advantage
 
