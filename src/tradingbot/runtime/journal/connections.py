@@ -7,6 +7,7 @@ locks on the server's side as well as on ours.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,6 +25,7 @@ from tradingbot.runtime.journal.failures import (
 )
 
 _WRITER_LOCK = 0x7452_6164_4A6E_6C31  # any number that no other program takes in this database
+_LOCK_PATIENCE_S, _LOCK_POLL_S = 1.0, 0.02
 _TRANSIENT = frozenset({"40001", "40P01", "57P01", "57P02", "57P03"})
 """Codes of PostgreSQL after which the same transaction may succeed: lost races, restarts."""
 _DAMAGED = ("malformed", "file is not a database", "not a database")
@@ -85,11 +87,23 @@ def _sqlite_settings(*, writes: bool) -> Callable[[Any, object], None]:
 def take_writer_lock(connection: Connection, address: JournalAddress) -> None:
     """Take the lock of the only writer of a database of PostgreSQL; it dies with the connection.
 
+    The server may see only after a while that a connection is gone, ours of before or that of a
+    process that was killed: its lock is waited for.
+
     Raises:
         JournalUnavailableError: If another process writes to this journal.
     """
-    _take(connection, address, "pg_try_advisory_lock")
-    connection.commit()
+    given_up_at = time.monotonic() + _LOCK_PATIENCE_S
+    while True:
+        try:
+            _take(connection, address, "pg_try_advisory_lock")
+            connection.commit()
+            return
+        except JournalUnavailableError:
+            connection.rollback()
+            if time.monotonic() >= given_up_at:
+                raise
+        time.sleep(_LOCK_POLL_S)
 
 
 def lock_transaction(connection: Connection, address: JournalAddress) -> None:

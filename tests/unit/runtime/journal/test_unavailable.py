@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sqlite3
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -20,6 +21,7 @@ from tradingbot.domain.events.trading import OrderFilled
 from tradingbot.runtime.journal import journal as journal_module
 from tradingbot.runtime.journal.address import read_address
 from tradingbot.runtime.journal.buffer import BatchBuffer
+from tradingbot.runtime.journal.connections import make_engine, take_writer_lock
 from tradingbot.runtime.journal.failures import JournalDamagedError, JournalUnavailableError
 from tradingbot.runtime.journal.journal import SessionJournal
 from tradingbot.runtime.journal.tables import ENTRIES
@@ -288,6 +290,19 @@ def test_serialization_failures_and_deadlocks_are_tried_again_P02(
         statements = _LOSE_TWO_RACES.replace("%CODE%", code)
         postgres.execute(statements, read_address(address).url.database or "")
 
+        assert journal.record(decision(), session="one").seq == 1
+
+
+def test_a_lock_that_dies_a_moment_later_is_waited_for_P02(postgres: PostgresServer) -> None:
+    """A server sees after a while that a connection is gone; until then its lock is held."""
+    address = read_address(postgres.new_database())
+    gone = make_engine(address, timeout_s=5.0, writes=True).connect()
+    take_writer_lock(gone, address)
+
+    with pytest.raises(JournalUnavailableError, match="must have one writer"):
+        SessionJournal.open(address, create=True)
+    threading.Timer(0.2, gone.close).start()
+    with SessionJournal.open(address, create=True) as journal:
         assert journal.record(decision(), session="one").seq == 1
 
 
