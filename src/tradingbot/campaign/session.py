@@ -25,6 +25,7 @@ from tradingbot.campaign.status import (
 )
 from tradingbot.campaign.training_phase import PhaseTools
 from tradingbot.data.atomic import require_no_links, storage_errors
+from tradingbot.data.store import BarStore
 from tradingbot.domain.errors import ConfigError, InterruptionError
 from tradingbot.evaluation.gates.gate import Gate
 from tradingbot.evaluation.gates.gates_file import load_gates, read_benches
@@ -84,7 +85,7 @@ def walk_campaign(
     with storage_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
     with hold_lock(folder / LOCK_FILE, "campaign"):
-        board = StatusBoard(folder, _begin(request, folder, until))
+        board = StatusBoard(folder, _begin(request, workspace, until))
         tools = PhaseTools(workspace, board.progress, callbacks.note, callbacks.interrupted, jobs)
         walk = CampaignWalk(request, tools)
         try:
@@ -105,19 +106,23 @@ def walk_campaign(
         return WalkedCampaign(board.status, folder, write_report(folder, board.status, request))
 
 
-def _begin(request: CampaignRequest, folder: Path, until: str) -> CampaignStatus:
+def _begin(request: CampaignRequest, workspace: Path, until: str) -> CampaignStatus:
     """Return the status that a campaign begins with, or goes on from.
 
-    Phases after the last one that is to be walked stay as they are, and with them the verdict.
+    Phases after the last one that is to be walked stay as they are, and with them the verdict. One
+    whose bars were refused before any phase ended begins anew with other data and settings.
 
     Raises:
         ConfigError: If a campaign of this name asked for something else.
     """
     phases = tuple(PhaseRecord(name) for name in PHASES)
     begun = CampaignStatus(request.name, "", request.identity, "running", phases)
+    folder = request.folder(workspace)
     if (folder / STATUS_FILE).is_file():
         before = read_status(folder)
         if before.identity != request.identity:
+            if not before.has_ended_phase and request.dataset not in BarStore(workspace).names():
+                return begun
             raise ConfigError(
                 "a campaign must go on with the data and settings that it began with",
                 was="others",

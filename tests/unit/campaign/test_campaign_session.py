@@ -22,7 +22,10 @@ from tradingbot.campaign.phases import (
 from tradingbot.campaign.session import CampaignCallbacks, WalkedCampaign, walk_campaign
 from tradingbot.campaign.status import LOCK_FILE, PhaseRecord, StatusBoard, read_status
 from tradingbot.campaign.training_phase import PhaseTools
-from tradingbot.domain.errors import ConfigError, InterruptionError
+from tradingbot.data.sources.files import FileImport
+from tradingbot.data.store import BarStore
+from tradingbot.domain.errors import ConfigError, InterruptionError, UserError
+from tradingbot.domain.timeframe import BarGrid
 from tradingbot.evaluation.gates.gates_file import load_gates
 from tradingbot.runs.ledger import Ledger
 from tradingbot.runs.lock import hold_lock
@@ -221,3 +224,22 @@ def _data(workspace: Path) -> str:
 
 def _told(walked: WalkedCampaign) -> list[PhaseRecord]:
     return [replace(phase, took_s=0.0) for phase in walked.status.phases]
+
+
+def test_campaign_whose_bars_were_refused_begins_anew_with_other_options(tmp_path: Path) -> None:
+    file = tmp_path / "coins.csv"
+    closes = [f"2025-01-06T{hour:02}:00:00+00:00,BTC,1,1,1,1,1" for hour in range(24)]
+    header = "timestamp,symbol,open,high,low,close,volume"
+    file.write_text("\n".join([header, *closes]) + "\n")
+    asked = tiny_campaign("coins", generates=False, bars=FileImport(path=file))
+    around_the_clock = FileImport(path=file, calendar="24/7", grid=BarGrid.CLOCK)
+
+    with pytest.raises(UserError, match="session grid"):
+        walk_campaign(asked, tmp_path, until="data")
+    with pytest.raises(UserError) as later:
+        walk_campaign(replace(asked, bars=around_the_clock), tmp_path, until="data")
+    assert "must go on with the data" not in str(later.value)  # read; 24 bars are too few to learn
+
+    assert BarStore(tmp_path).names()  # from here on its bars are those
+    with pytest.raises(ConfigError, match="must go on with the data"):
+        walk_campaign(asked, tmp_path, until="data")

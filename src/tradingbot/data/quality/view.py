@@ -17,6 +17,7 @@ from tradingbot.data.calendar import TradingCalendar
 from tradingbot.data.manifest import Provenance
 from tradingbot.data.schema import UTC_TIME
 from tradingbot.data.universes import membership_mask
+from tradingbot.domain.errors import DataError
 from tradingbot.domain.timeframe import Timeframe
 from tradingbot.domain.universe import Universe
 
@@ -96,7 +97,11 @@ class QualityView(ValidationContext):
 
 
 def build_view(bars: pl.DataFrame, question: ValidationContext) -> QualityView:
-    """Lay at least one bar, sorted by symbol and close, on the expected grid."""
+    """Lay at least one bar, sorted by symbol and close, on the expected grid.
+
+    Raises:
+        DataError: If their calendar has no session while they last.
+    """
     timeframe = Timeframe.parse(question.provenance.timeframe)
     first, last = bars["closed_at"].min(), bars["closed_at"].max()
     assert isinstance(first, datetime)
@@ -109,6 +114,13 @@ def build_view(bars: pl.DataFrame, question: ValidationContext) -> QualityView:
     grid = every_bar.filter(pl.col("closed_at").is_between(first, last)).with_columns(
         session_index=pl.col("session").rle_id()
     )
+    if grid.is_empty():
+        raise DataError(
+            "bars must lie in sessions of their calendar",
+            was=f"none of {question.provenance.calendar} from {first:%Y-%m-%d %H:%M} to "
+            f"{last:%Y-%m-%d %H:%M} UTC",
+            remedy="Import them with their own calendar: --calendar, e.g. 24/7",
+        )
     laid = _lay(bars, grid)
     symbols = tuple(bars["symbol"].unique(maintain_order=True))
     present = _mark(laid["slot"], laid["column"], (grid.height, len(symbols)))

@@ -128,6 +128,21 @@ def test_validate_tells_what_an_earlier_delivery_said_otherwise(call, workspace:
     assert "BARS_REVISED" in codes[1] - codes[0]
 
 
+def test_validate_refuses_bars_without_a_session_of_their_calendar(
+    call, workspace: Path, tmp_path: Path
+) -> None:
+    file, hours = tmp_path / "saturday.csv", range(10, 16)
+    rows = [f"2025-01-04T{hour}:00:00+00:00,BTC,1,1,1,1,1" for hour in hours]
+    file.write_text("\n".join(["timestamp,symbol,open,high,low,close,volume", *rows]) + "\n")
+    assert call("data", "import", str(file), "--name", "saturday").code == 0
+
+    answer = call("data", "validate", "saturday")
+
+    assert answer.code == 2
+    assert "must lie in sessions of their calendar, was none of XNYS" in answer.err
+    assert "--calendar" in answer.err
+
+
 def test_validate_judges_quotes(call, tmp_path: Path) -> None:
     quotes = tmp_path / "quotes.csv"
     lines = ["symbol,quoted_at,bid,ask", "SPY,2025-07-01T14:30:00Z,10,9"]
