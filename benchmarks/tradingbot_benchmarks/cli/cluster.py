@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from tradingbot.app.cli.invocation import JsonOption
-from tradingbot.app.cli.options import require_file
-from tradingbot.app.console import print_json, print_note, progress_bar
-from tradingbot_benchmarks.cli.table import keep_records, print_records, tell_if_busy
+from tradingbot.app.console import progress_bar
+from tradingbot_benchmarks.cli.table import OutOption, keep_records, tell_if_busy, tell_records
 
 app = typer.Typer()
 
@@ -18,9 +16,7 @@ app = typer.Typer()
 @app.command("cluster")
 def bench_cluster(
     quick: Annotated[bool, typer.Option("--quick", help="Fewer items, deaths, updates.")] = False,
-    out: Annotated[
-        Path | None, typer.Option(help="Keep every record in this file as soon as it is measured.")
-    ] = None,
+    out: OutOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Measure three Ray nodes on this machine against processes on the same cores (two minutes).
@@ -33,19 +29,14 @@ def bench_cluster(
 
     Example: [bold]tradingbot bench cluster --json[/bold]
     """
-    require_file(out, "--out", "records.json")
     from tradingbot.cluster.connection import require_ray
 
     require_ray()
     from tradingbot_benchmarks.cluster.bench import FULL, QUICK, measure_cluster
-    from tradingbot_benchmarks.record import describe_machine
 
     tell_if_busy()
     with progress_bar("bench") as progress:
         found = keep_records(measure_cluster(QUICK if quick else FULL, progress), out)
-    if as_json:
-        print_json(found)
-        return
-    print_records("Cluster benchmark (3 Ray nodes on this machine; CPU, synthetic)", found)
-    for key, value in describe_machine().items():
-        print_note(f"{key}: {value}")
+    tell_records(
+        "Cluster benchmark (3 Ray nodes on this machine; CPU, synthetic)", found, wants_json=as_json
+    )

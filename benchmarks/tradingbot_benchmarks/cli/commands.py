@@ -18,7 +18,13 @@ from tradingbot_benchmarks.cli import portfolio as bench_portfolio
 from tradingbot_benchmarks.cli import serve as bench_serve
 from tradingbot_benchmarks.cli import supervised as bench_supervised
 from tradingbot_benchmarks.cli import train as bench_train
-from tradingbot_benchmarks.cli.table import print_records, show_figure, tell_if_busy
+from tradingbot_benchmarks.cli.table import (
+    print_records,
+    show_figure,
+    tell_if_busy,
+    tell_machine,
+    tell_records,
+)
 
 if TYPE_CHECKING:
     from tradingbot_benchmarks.data.bench import Measured
@@ -57,7 +63,6 @@ def bench_data(
     Example: [bold]tradingbot bench data --json[/bold]
     """
     from tradingbot_benchmarks.data.bench import measure, records
-    from tradingbot_benchmarks.record import describe_machine
 
     if curve is not None:
         require_picture(curve, "--curve")
@@ -84,8 +89,7 @@ def bench_data(
         ["what", "measured", "reference", "", "reference ÷ measured"],
         rows,
     )
-    for key, value in describe_machine().items():
-        print_note(f"{key}: {value}")
+    tell_machine()
 
 
 @app.command("simulator")
@@ -107,7 +111,6 @@ def bench_simulator(
 
     Example: [bold]tradingbot bench simulator --json[/bold]
     """
-    from tradingbot_benchmarks.record import describe_machine
     from tradingbot_benchmarks.simulator.bench import records
     from tradingbot_benchmarks.simulator.measure import measure
     from tradingbot_benchmarks.simulator.results import say_limits
@@ -126,8 +129,7 @@ def bench_simulator(
         return
     _print_simulator(found)
     print_note(say_limits(found))
-    for key, value in describe_machine().items():
-        print_note(f"{key}: {value}")
+    tell_machine()
 
 
 @app.command("encoder")
@@ -145,16 +147,12 @@ def bench_encoder(
     Example: [bold]tradingbot bench encoder --json[/bold]
     """
     from tradingbot_benchmarks.learning.encoder import FULL, QUICK, measure_encoder
-    from tradingbot_benchmarks.record import describe_machine
 
     with progress_bar("bench") as progress:
         found = measure_encoder(QUICK if quick else FULL, progress)
-    if as_json:
-        print_json(found)
-        return
-    print_records("Encoder benchmark (random numbers; full encoder; CPU, float32)", found)
-    for key, value in describe_machine().items():
-        print_note(f"{key}: {value}")
+    tell_records(
+        "Encoder benchmark (random numbers; full encoder; CPU, float32)", found, wants_json=as_json
+    )
 
 
 @app.command("learning")
@@ -187,7 +185,6 @@ def bench_learning(
     from tradingbot.training.setup import choose_device
     from tradingbot_benchmarks.learning.curve.measure import LearningRun
     from tradingbot_benchmarks.learning.known_answers import measure_learning, require_pooling
-    from tradingbot_benchmarks.record import describe_machine
 
     run = LearningRun(
         n_agents=agents,
@@ -206,8 +203,7 @@ def bench_learning(
     ]
     columns = ["market/learner", "measured", "95 % over seeds", "must reach", "note"]
     print_table("Learning benchmark (synthetic markets with known answers)", columns, rows)
-    for key, value in describe_machine().items():
-        print_note(f"{key}: {value}")
+    tell_machine()
 
 
 def _words(text: str) -> list[str]:

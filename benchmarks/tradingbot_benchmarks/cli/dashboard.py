@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from tradingbot.app.cli.invocation import JsonOption
-from tradingbot.app.console import print_json, print_note, progress_bar
-from tradingbot_benchmarks.cli.table import print_records, tell_if_busy
+from tradingbot.app.console import progress_bar
+from tradingbot_benchmarks.cli.table import tell_if_busy, tell_records
 
 app = typer.Typer()
 
@@ -34,14 +34,8 @@ def bench_dashboard(
     require_packages()
     from tradingbot.runtime import journal  # noqa: F401 - it says which extra is missing
     from tradingbot_benchmarks.monitoring.bench import measure_monitoring
-    from tradingbot_benchmarks.record import describe_machine
 
     tell_if_busy()
     with progress_bar("bench") as progress:
         found = measure_monitoring(progress, quick=quick)
-    if as_json:
-        print_json(found)
-        return
-    print_records("Dashboard and alerts benchmark (synthetic sessions)", found)
-    for key, value in describe_machine().items():
-        print_note(f"{key}: {value}")
+    tell_records("Dashboard and alerts benchmark (synthetic sessions)", found, wants_json=as_json)

@@ -15,9 +15,9 @@ from tradingbot.app.cli.executor_options import (
     usual_count,
 )
 from tradingbot.app.cli.invocation import JsonOption, invocation_of
-from tradingbot.app.console import print_json, print_note, progress_bar
+from tradingbot.app.console import progress_bar
 from tradingbot.executors.workers import workers_by
-from tradingbot_benchmarks.cli.table import print_records, tell_if_busy
+from tradingbot_benchmarks.cli.table import tell_if_busy, tell_records
 
 app = typer.Typer()
 
@@ -47,7 +47,6 @@ def bench_evaluate(  # noqa: PLR0913 - one option for each thing that is measure
     workers = choose_workers(invocation_of(context), executor, address, token_file)
     from tradingbot_benchmarks.evaluation.backtest import FULL, QUICK, measure_backtests
     from tradingbot_benchmarks.evaluation.go_rates import NOISE, PLANTED, measure_rates
-    from tradingbot_benchmarks.record import describe_machine
     from tradingbot_benchmarks.simulator.native_bench import measure_native_step
 
     tell_if_busy()
@@ -57,9 +56,6 @@ def bench_evaluate(  # noqa: PLR0913 - one option for each thing that is measure
         counts = {NOISE: noise, PLANTED: planted}
         with workers_by(workers):
             found += measure_rates(counts, jobs=usual_count(workers), progress=progress)
-    if as_json:
-        print_json(found)
-        return
-    print_records("Evaluation benchmark (synthetic bars; CPU, one thread)", found)
-    for key, value in describe_machine().items():
-        print_note(f"{key}: {value}")
+    tell_records(
+        "Evaluation benchmark (synthetic bars; CPU, one thread)", found, wants_json=as_json
+    )

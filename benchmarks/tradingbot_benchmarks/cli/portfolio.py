@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tradingbot.app.cli.invocation import JsonOption
-from tradingbot.app.cli.options import require_file, split_commas
-from tradingbot.app.console import Progress, print_json, print_note, progress_bar
+from tradingbot.app.cli.options import split_commas
+from tradingbot.app.console import Progress, progress_bar
 from tradingbot.domain.errors import require_known
-from tradingbot_benchmarks.cli.table import keep_records, print_records, tell_if_busy
+from tradingbot_benchmarks.cli.table import OutOption, keep_records, tell_if_busy, tell_records
 
 if TYPE_CHECKING:
     from tradingbot_benchmarks.portfolio.known_answers import MasterMeasurement
@@ -38,9 +37,7 @@ def bench_portfolio(
     ] = "direct",
     seeds: Annotated[int, typer.Option(min=1, help="Seeds of each kind of sleeves.")] = 3,
     sleeves: Annotated[int, typer.Option(min=2, help="Sleeves of the known answers.")] = 6,
-    out: Annotated[
-        Path | None, typer.Option(help="Keep every record in this file as soon as it is measured.")
-    ] = None,
+    out: OutOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Measure a portfolio of 143 sleeves over two years, and masters beside their oracle.
@@ -58,9 +55,7 @@ def bench_portfolio(
     for name in wanted:
         require_known(name, STAGES, "--only must name stages of the benchmark")
     require_known(learner, _LEARNERS, "--learner must be one that masters learn by")
-    require_file(out, "--out", "records.json")
     from tradingbot_benchmarks.portfolio.known_answers import PPO_MEASUREMENT, MasterMeasurement
-    from tradingbot_benchmarks.record import describe_machine
 
     tell_if_busy()
     usual = PPO_MEASUREMENT if learner == "ppo" else MasterMeasurement()
@@ -70,12 +65,7 @@ def bench_portfolio(
         masters = replace(short, seeds=(1,), kinds=("changing",))
     with progress_bar("bench") as progress:
         found = keep_records(_measured(wanted, masters, progress, quick=quick), out)
-    if as_json:
-        print_json(found)
-        return
-    print_records("Portfolio benchmark (synthetic; CPU)", found)
-    for key, value in describe_machine().items():
-        print_note(f"{key}: {value}")
+    tell_records("Portfolio benchmark (synthetic; CPU)", found, wants_json=as_json)
 
 
 def _measured(

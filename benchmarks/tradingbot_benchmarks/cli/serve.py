@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from tradingbot.app.cli.invocation import JsonOption
-from tradingbot.app.console import print_json, print_note, progress_bar
-from tradingbot_benchmarks.cli.table import print_records, tell_if_busy
+from tradingbot.app.console import progress_bar
+from tradingbot_benchmarks.cli.table import tell_if_busy, tell_records
 
 app = typer.Typer()
 
@@ -28,15 +28,9 @@ def bench_serve(
     Example: [bold]tradingbot bench serve --json[/bold]
     """
     from tradingbot.serving import onnx_runtime  # noqa: F401 - it says which extra is missing
-    from tradingbot_benchmarks.record import describe_machine
     from tradingbot_benchmarks.serving.bench import FULL, QUICK, measure_serving
 
     tell_if_busy()
     with progress_bar("bench") as progress:
         found = measure_serving(QUICK if quick else FULL, progress)
-    if as_json:
-        print_json(found)
-        return
-    print_records("Serving benchmark (drawn weights; CPU, one thread)", found)
-    for key, value in describe_machine().items():
-        print_note(f"{key}: {value}")
+    tell_records("Serving benchmark (drawn weights; CPU, one thread)", found, wants_json=as_json)

@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from tradingbot.app.cli.invocation import JsonOption
-from tradingbot.app.console import print_json, print_note, progress_bar
-from tradingbot_benchmarks.cli.table import print_records
+from tradingbot.app.console import progress_bar
+from tradingbot_benchmarks.cli.table import tell_records
 
 app = typer.Typer()
 
@@ -25,14 +25,10 @@ def bench_supervised(
 
     Example: [bold]tradingbot bench supervised --json[/bold]
     """
-    from tradingbot_benchmarks.record import describe_machine
     from tradingbot_benchmarks.supervised import FULL, QUICK, measure_supervised
 
     with progress_bar("bench") as progress:
         found = measure_supervised(QUICK if quick else FULL, progress)
-    if as_json:
-        print_json(found)
-        return
-    print_records("Supervised benchmark (synthetic market; CPU, one thread)", found)
-    for key, value in describe_machine().items():
-        print_note(f"{key}: {value}")
+    tell_records(
+        "Supervised benchmark (synthetic market; CPU, one thread)", found, wants_json=as_json
+    )

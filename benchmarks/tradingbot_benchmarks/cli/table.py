@@ -7,16 +7,46 @@ import math
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Annotated
 
-from tradingbot.app.console import print_note, print_table
+import typer
+
+from tradingbot.app.cli.options import require_file
+from tradingbot.app.console import print_note, print_table, show_json
 from tradingbot.data.atomic import chosen_by, write_text
 from tradingbot.data.json_files import as_json
-
-if TYPE_CHECKING:
-    from tradingbot_benchmarks.record import BenchRecord
+from tradingbot_benchmarks.record import BenchRecord, describe_machine
 
 _BUSY_LOAD = 0.7  # processes that want to run, over the last minute
+
+
+def _writable(out: Path | None) -> Path | None:
+    require_file(out, "--out", "records.json")
+    return out
+
+
+OutOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        callback=_writable,
+        help="Keep every record in this file as soon as it is measured.",
+    ),
+]
+"""Refused before anything is measured where no file can be."""
+
+
+def tell_records(title: str, found: list[BenchRecord], *, wants_json: bool) -> None:
+    """Write a benchmark's records to stdout, and beside a table the machine to stderr."""
+    if not show_json(wants_json, found):
+        print_records(title, found)
+        tell_machine()
+
+
+def tell_machine() -> None:
+    """Say on stderr what machine it was."""
+    for key, value in describe_machine().items():
+        print_note(f"{key}: {value}")
 
 
 def print_records(title: str, found: list[BenchRecord]) -> None:

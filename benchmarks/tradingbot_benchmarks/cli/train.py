@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from tradingbot.app.cli.invocation import JsonOption
-from tradingbot.app.cli.options import require_file, split_commas
-from tradingbot.app.console import print_json, print_note, progress_bar
+from tradingbot.app.cli.options import split_commas
+from tradingbot.app.console import progress_bar
 from tradingbot.domain.errors import require_known
-from tradingbot_benchmarks.cli.table import keep_records, print_records, tell_if_busy
+from tradingbot_benchmarks.cli.table import OutOption, keep_records, tell_if_busy, tell_records
 from tradingbot_benchmarks.learning.stages import STAGES
 
 app = typer.Typer()
@@ -26,9 +25,7 @@ def bench_train(
         str | None,
         typer.Option(help=f"These, by commas; all if left out: {', '.join(STAGES)}."),
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Keep every record in this file as soon as it is measured.")
-    ] = None,
+    out: OutOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Measure learners against Stable-Baselines3, a whole training, and growth with agents.
@@ -44,16 +41,9 @@ def bench_train(
     wanted = STAGES if only is None else split_commas(only, "--only", "stages", "ppo_vs_sb3")
     for name in wanted:
         require_known(name, STAGES, "--only must name stages of the benchmark")
-    require_file(out, "--out", "records.json")
     from tradingbot_benchmarks.learning.train import FULL, QUICK, measure_training
-    from tradingbot_benchmarks.record import describe_machine
 
     tell_if_busy()
     with progress_bar("bench") as progress:
         found = keep_records(measure_training(QUICK if quick else FULL, progress, only=wanted), out)
-    if as_json:
-        print_json(found)
-        return
-    print_records("Training benchmark (synthetic markets; CPU)", found)
-    for key, value in describe_machine().items():
-        print_note(f"{key}: {value}")
+    tell_records("Training benchmark (synthetic markets; CPU)", found, wants_json=as_json)

@@ -16,7 +16,7 @@ from tempfile import mkdtemp
 
 from tradingbot.cluster.connection import ClusterAddress, head_answers, require_ray
 from tradingbot.cluster.node_settings import NodeSettings, state_file
-from tradingbot.cluster.processes import begun_at, end_group
+from tradingbot.cluster.processes import begun_at, end_group, is_same
 from tradingbot.data.atomic import storage_errors, write_text
 from tradingbot.domain.errors import ConfigError
 from tradingbot.executors.executor import Progress, ignore_progress
@@ -44,7 +44,7 @@ class StartedNode:
     @property
     def is_alive(self) -> bool:
         """Tell whether its process is there, and the same."""
-        return begun_at(self.process) == self.begun >= 0
+        return is_same(self.process, self.begun)
 
 
 def started_nodes(folder: Path) -> list[StartedNode]:

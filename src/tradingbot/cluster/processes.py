@@ -21,9 +21,14 @@ def begun_at(process: int) -> int:
     return -1
 
 
+def is_same(process: int, begun: int) -> bool:
+    """Tell whether a process that began then is there; its number may be another's by now."""
+    return begun_at(process) == begun >= 0
+
+
 def end_process(process: int, begun: int) -> None:
     """Kill a process of this machine that does not listen, if it is still the same."""
-    if begun_at(process) == begun >= 0:
+    if is_same(process, begun):
         with suppress(ProcessLookupError):
             os.kill(process, signal.SIGKILL)
 
@@ -34,11 +39,11 @@ def end_group(process: int, begun: int, limit_s: float) -> bool:
     Returns:
         Whether it was there, and the same.
     """
-    is_there = begun_at(process) == begun >= 0
+    is_there = is_same(process, begun)
     if is_there:
         os.kill(process, signal.SIGTERM)
     until = time.monotonic() + limit_s
-    while begun_at(process) == begun >= 0 and time.monotonic() < until:
+    while is_same(process, begun) and time.monotonic() < until:
         with suppress(ChildProcessError):
             os.waitpid(process, os.WNOHANG)  # one that we started is gone when it is waited for
         time.sleep(_LOOK_S)

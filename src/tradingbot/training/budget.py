@@ -22,7 +22,7 @@ from tradingbot.training.config import BudgetSection, TrainConfig
 FOLLOWS_BUDGET = "budget"
 """What `over` of a schedule says to end with the budget; `60 % of budget` ends before."""
 _SHARE = re.compile(r"(\d{1,3}(?:\.\d+)?) ?% of budget")
-_FEWEST_UPDATES = 2
+FEWEST_UPDATES = 2
 _RATE = "learning_rate"
 
 
@@ -66,6 +66,11 @@ def check_budget(
     _check_rate(config, places)
 
 
+def steps_in_update(config: TrainConfig) -> int:
+    """Return the steps of an agent, in all its environments, that an update takes."""
+    return config.learner.spec.steps_of_update(config.learner.settings) * config.budget.n_envs
+
+
 def _check_shares(config: TrainConfig, places: Mapping[KeyPath, Place]) -> None:
     """Refuse, before any data are opened, what learners that divide environments refuse later."""
     n_envs = config.budget.n_envs
@@ -88,12 +93,12 @@ def _check_updates(config: TrainConfig, places: Mapping[KeyPath, Place]) -> None
     keys = counted.update_fields or (counted.steps_per_update,)
     paths = [("learner", counted.name, key) for key in keys]
     dotted = [".".join(path) for path in paths]
-    in_update = spec.steps_of_update(settings) * budget.n_envs
+    in_update = steps_in_update(config)
     steps_key = ("budget", "steps_per_agent")
     updates = -(-budget.steps_per_agent // in_update)
-    if updates < _FEWEST_UPDATES:
+    if updates < FEWEST_UPDATES:
         raise ConfigError(
-            f"budget.steps_per_agent must be enough for {_FEWEST_UPDATES} updates",
+            f"budget.steps_per_agent must be enough for {FEWEST_UPDATES} updates",
             was=f"{budget.steps_per_agent}, where an update takes {in_update} "
             f"({' and '.join(dotted)} × budget.n_envs)",
             where=place_conflict(places, [steps_key, *paths, ("budget", "n_envs")]),

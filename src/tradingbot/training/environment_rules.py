@@ -140,20 +140,16 @@ def _learner_rules(
         f"no goal to relabel, was {getattr(hindsight, 'strategy', None)} in {kind}",
         (f"learner.{learner.name}.hindsight.strategy",),
     )
-    paired = getattr(learner.settings, "paired_envs", 1)
-    yield (
-        paired == 1 or kind != "curriculum",
-        f"learner.{learner.name}.paired_envs must be 1 in environment curriculum: agents progress "
-        f"by environments of their own, was {paired}",
-        (f"learner.{learner.name}.paired_envs",),
-    )
-    actors = getattr(learner.settings, "actors", 1)
-    yield (
-        actors == 1 or kind != "curriculum",
-        f"learner.{learner.name}.actors must be 1 in environment curriculum: agents progress by "
-        f"all environments, was {actors}",
-        (f"learner.{learner.name}.actors", "learner.name"),
-    )
+    for name, whose, *also in (
+        ("paired_envs", "environments of their own"),
+        ("actors", "all environments", "learner.name"),
+    ):
+        key, count = f"learner.{learner.name}.{name}", getattr(learner.settings, name, 1)
+        yield (
+            count == 1 or kind != "curriculum",
+            f"{key} must be 1 in environment curriculum: agents progress by {whose}, was {count}",
+            (key, *also),
+        )
     if learner.spec.takes_options:
         yield (
             kind in ("population", "goal") and not clones,

@@ -24,6 +24,7 @@ from tradingbot.learning.guards import FlightRecorder
 from tradingbot.learning.trainer import Trainer
 from tradingbot.learning.trainer_hooks import Hooks, Snapshot
 from tradingbot.training.agent_scores import choosing_bars, scores_on
+from tradingbot.training.budget import steps_in_update
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.config_files import override_config
 from tradingbot.training.data import TrainingData
@@ -55,9 +56,7 @@ def trial_config(config: TrainConfig, settings: TuneSettings, spec: TuningTrial)
     """
     wanted = RetrainingSpec(spec.seeds[0], settings.steps_share_frac, spec.params)
     made = retraining_config(wanted, config)
-    learner, budget = made.learner, made.budget
-    in_update = budget.n_envs * learner.spec.steps_of_update(learner.settings)
-    updates = -(-budget.steps_per_agent // in_update)
+    updates = -(-made.budget.steps_per_agent // steps_in_update(made))
     every = max(1, updates // settings.evaluations)
     return override_config(made, {"validation.every_updates": every})
 

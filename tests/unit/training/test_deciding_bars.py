@@ -9,6 +9,7 @@ import torch
 
 from fixtures.tiny_portfolio import master_config
 from fixtures.tiny_training import tiny_config
+from tradingbot.data.splits import IndexRange
 from tradingbot.evaluation.backtest.attribution import attribute_backtest
 from tradingbot.learning.learner import Learner
 from tradingbot.learning.shrinkage import Play, Shrinkage, ShrinkageConfig
@@ -18,6 +19,10 @@ from tradingbot.training.data import halves, open_data
 from tradingbot.training.setup import build_training_setup
 
 RULE = {"environment.portfolio.sleeves": "sma_cross:fast=1,slow=4", "market.start": "2025-01-02"}
+
+
+def test_first_half_of_validation_comes_before_the_second() -> None:
+    assert halves(IndexRange(10, 21)) == (IndexRange(10, 15), IndexRange(15, 21))
 
 
 @pytest.mark.parametrize(

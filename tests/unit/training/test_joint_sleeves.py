@@ -106,10 +106,10 @@ def test_worth_is_the_slope_of_the_reward_in_each_sleeves_return(
     torch.testing.assert_close(worth, expected.float(), rtol=1e-5, atol=0.0)
 
 
-def test_first_half_of_validation_decides_and_nothing_after_it(workspace: Path) -> None:
-    config = master_config(**JOINT)
+def test_first_half_of_validation_decides_and_the_second_is_told_beside_it(workspace: Path) -> None:
+    config = master_config(**JOINT | {"environment.portfolio.joint.rate": 1e-2})
     data = open_data(config, workspace)
-    earlier, told = halves(data.split.validation)[0], []
+    earlier, told, later = halves(data.split.validation)[0], [], []
     for last in (data.world.n_bars - 1, earlier.stop - 1, earlier.start):
         worlds = {name: with_other_future(getattr(data, name), last) for name in ("world", "whole")}
         setup = build_training_setup(config, replace(data, **worlds), seed=1)
@@ -117,8 +117,11 @@ def test_first_half_of_validation_decides_and_nothing_after_it(workspace: Path) 
         compared = setup.joint.teach(setup.learner.act, 4)
         assert compared is not None
         told.append(compared.figures)
+        later.append([row.later_bps.estimate for row in setup.joint.report()])
 
     assert told[0] == told[1] != told[2]
+    assert any(later[0])
+    assert later[0] != later[1]
 
 
 def test_agents_without_capital_learn_nothing(workspace: Path) -> None:

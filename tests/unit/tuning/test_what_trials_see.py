@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
+from fixtures.tiny_training import tiny_config
 from fixtures.tiny_tuning import SETTINGS, tiny_study
 from tradingbot.tuning import best_trials, training_trial
 from tradingbot.tuning.session import tune
-from tradingbot.tuning.trial_record import TrialResult
+from tradingbot.tuning.training_trial import trial_config
+from tradingbot.tuning.trial_record import TrialResult, TuningTrial
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +46,14 @@ def test_trials_are_judged_on_the_first_half_of_validation_alone(
     for bars, validation in seen:
         middle = (validation.start + validation.stop) // 2
         assert (bars.start, bars.stop) == (validation.start, middle)
+
+
+@pytest.mark.parametrize(("evaluations", "every"), [(2, 3), (3, 2), (6, 1), (9, 1)])
+def test_trial_is_looked_at_as_often_as_is_asked_for(evaluations: int, every: int) -> None:
+    settings = replace(SETTINGS, evaluations=evaluations)
+    half = trial_config(tiny_config(), settings, TuningTrial(0, (), (1,)))  # of twelve updates
+
+    assert half.validation.every_updates == every
 
 
 def test_trials_trained_again_are_told_best_first(

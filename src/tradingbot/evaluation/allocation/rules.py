@@ -49,7 +49,7 @@ AllocationRule = Callable[[KnownSleeves], FloatArray]
 
 def equal_weight(known: KnownSleeves) -> FloatArray:
     """Give every sleeve the same."""
-    return np.append(np.full(known.n_sleeves, 1.0 / known.n_sleeves), 0.0)
+    return _invested(np.ones(known.n_sleeves))
 
 
 def inverse_volatility(known: KnownSleeves) -> FloatArray:
@@ -102,7 +102,7 @@ def best_single(known: KnownSleeves) -> FloatArray:
 
 def all_cash(known: KnownSleeves) -> FloatArray:
     """Give nothing."""
-    return np.append(np.zeros(known.n_sleeves), 1.0)
+    return _invested(np.zeros(known.n_sleeves))
 
 
 ALLOCATION_RULES: Mapping[str, AllocationRule] = MappingProxyType(

@@ -33,6 +33,14 @@ def raise_alarm(dossier: Dossier) -> Alarm | None:
     return Alarm("; ".join(words), is_explained, _explain(dossier))
 
 
+def say_oracle(dossier: Dossier, share: str) -> str:
+    """Say whether the oracle is a limit to what was evaluated, and what share of it that earns."""
+    if dossier.allocation is None:
+        return f"sets the limit: the agents reach {share} of it"
+    no_limit = "which is no limit to a portfolio that gives more to some"
+    return f"holds equal sleeves, {no_limit}: it reaches {share} of that"
+
+
 def _explain(dossier: Dossier) -> str:
     check, share = dossier.leak_check, dossier.test.share_of_oracle
     if not check.is_clean:
@@ -40,17 +48,9 @@ def _explain(dossier: Dossier) -> str:
         return f"The leak check is not clean: {found}."
     if check.better_than_oracle:
         return "The leak check found nothing, but no causal policy earns more than the oracle."
-    if dossier.header.synthetic and share is not None and dossier.allocation is not None:
-        return (
-            f"The leak check is clean, and the market is synthetic: its oracle earns in equal "
-            f"sleeves, which is no limit to a portfolio that gives more to some (it reaches "
-            f"{share.estimate:.0%} of that)."
-        )
     if dossier.header.synthetic and share is not None:
-        return (
-            f"The leak check is clean, and the market is synthetic: its oracle earns this much "
-            f"(the agents reach {share.estimate:.0%} of it)."
-        )
+        oracle = say_oracle(dossier, f"{share.estimate:.0%}")
+        return f"The leak check is clean, and the market is synthetic. Its oracle {oracle}."
     return (
         "The leak check is clean, but nothing is known that could earn this much. "
         "Look for survivorship, stale prices and costs that are too low."

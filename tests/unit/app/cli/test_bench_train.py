@@ -36,12 +36,13 @@ def test_record_is_in_the_file_before_the_next_one_is_measured(
     assert "icm_overhead: 0.06 fraction of time" in answer.err
 
 
+@pytest.mark.parametrize("bench", ["train", "portfolio", "cluster"])
 def test_file_that_cannot_be_is_refused_before_anything_is_measured(
-    call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    call, bench: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(train_bench, "measure_training", None)  # never called
+    monkeypatch.setattr(f"tradingbot_benchmarks.cli.{bench}.keep_records", None)  # never called
 
-    answer = call("bench", "train", "--out", str(tmp_path))
+    answer = call("bench", bench, "--out", str(tmp_path))
 
     assert answer.code == 2
-    assert "--out" in answer.err
+    assert "--out must name a file" in answer.err

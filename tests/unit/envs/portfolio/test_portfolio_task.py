@@ -138,6 +138,21 @@ def test_state_shows_what_a_step_does_and_can_be_gone_on_with():
     assert made[-1].episode.tolist() == [[1, 1]]
 
 
+def test_kept_portfolio_goes_on_as_it_does_in_the_whole_task():
+    whole, actions = portfolios().during(200, 280), drawn(3 * LENGTH)
+    kept = whole.keeping(1, 1)
+    rows = []
+
+    for step, alone in zip(play(whole, actions), play(kept, actions[:, :, 1:]), strict=True):
+        assert torch.equal(alone.final_row, step.final_row[:, 1:])
+        assert torch.equal(alone.episode, step.episode[:, 1:])
+        torch.testing.assert_close(alone.reward, step.reward[:, 1:])
+        rows.append(step.final_row[0])
+
+    assert not (torch.stack(rows)[:, 0] == torch.stack(rows)[:, 1]).all()
+    assert 200 <= int(torch.stack(rows).min()) <= int(torch.stack(rows).max()) <= 280
+
+
 def test_all_cash_earns_nothing_and_one_sleeve_is_that_sleeve():
     task = portfolios().backtest(250, 320)
     cash = torch.tensor([0.0, 0.0, 0.0, 1.0]).view(1, 1, -1)

@@ -272,11 +272,13 @@ def test_oracle_in_equal_sleeves_is_called_no_limit_to_a_portfolio() -> None:
     alarm = raise_alarm(several)
     assert alarm is not None
     assert alarm.is_explained
-    assert (
-        "no limit to a portfolio that gives more to some (it reaches 435% of" in alarm.explanation
-    )
     finding = portfolio_section(several).finding
-    assert "holds equal sleeves: the portfolio reaches 435" in finding
+    for words in (alarm.explanation, finding):
+        assert "holds equal sleeves, which is no limit to a portfolio that gives more" in words
+        assert "to some: it reaches 435" in words
+    known = raise_alarm(strong)
+    assert known is not None
+    assert "Its oracle sets the limit: the agents reach " in known.explanation
     assert "sets the limit" in portfolio_section(strong).finding
 
 

@@ -189,6 +189,18 @@ def test_critic_learns_what_a_step_was_worth_and_not_beside_its_twins() -> None:
     torch.testing.assert_close(advantage, subtract_twins(target - value, *twins)[0])
 
 
+def test_critic_counts_in_units_of_what_steps_were_worth_whatever_twins_earned() -> None:
+    ppo = learner(portfolios(), discount=0.0)
+    ppo.update()
+    reward, before = ppo._rollout.reward, ppo._value_scale
+
+    target = ppo._judge(ppo._rollout)[1]
+
+    scale = before.with_targets(reward)
+    torch.testing.assert_close(tuple(ppo._value_scale), tuple(scale))
+    torch.testing.assert_close(target, scale.to_critic(reward), rtol=1e-4, atol=1e-4)
+
+
 def test_kept_portfolios_are_those_that_were_asked_for() -> None:
     whole = portfolios(6)
     row = whole.begin(1)[1].row

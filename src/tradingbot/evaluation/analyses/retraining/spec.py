@@ -25,13 +25,13 @@ from tradingbot.supervised import FitConfig, FoldConfig, LabelConfig, build_clas
 from tradingbot.supervised.joined_world import show_probabilities
 from tradingbot.supervised.model_manifest import read_manifest
 from tradingbot.supervised.model_names import NO_MODEL, models_folder, split_models
+from tradingbot.training.budget import FEWEST_UPDATES, steps_in_update
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.config_files import override_config
 from tradingbot.training.data import TrainingData, open_data
 from tradingbot.training.supervised.data import open_source
 
 Value = str | int | float | bool
-_FEWEST_UPDATES = 2
 _EVALUATIONS = 2
 """A short training is looked at this often at least."""
 
@@ -128,8 +128,8 @@ def retraining_config(spec: RetrainingSpec, config: TrainConfig) -> TrainConfig:
 def _shorter(config: TrainConfig, share: float) -> dict[str, object]:
     learner, budget = config.learner, config.budget
     sections = config.as_mapping()["learner"]
-    in_update = budget.n_envs * learner.spec.steps_of_update(learner.settings)
-    updates = max(_FEWEST_UPDATES, math.ceil(budget.steps_per_agent * share / in_update))
+    in_update = steps_in_update(config)
+    updates = max(FEWEST_UPDATES, math.ceil(budget.steps_per_agent * share / in_update))
     if updates * in_update >= budget.steps_per_agent:
         return {}
     steps = updates * in_update

@@ -7,6 +7,7 @@ from functools import partial
 
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.gates.idleness import no_agent_trades
+from tradingbot.evaluation.gates.plausibility import say_oracle
 from tradingbot.evaluation.performance.record import PartPerformance, PolicyPerformance
 from tradingbot.evaluation.report.blocks import Block, Section
 from tradingbot.evaluation.report.chart import FULL_PX, NARROW_PX, Chart, Charts
@@ -54,12 +55,12 @@ def portfolio_section(dossier: Dossier) -> Section:
     for part in reversed(dossier.parts):
         blocks.append(Charts((_worth_chart(part, dossier), _drawdown_chart(part)), "full"))
         blocks.extend(_policy_tables(part, is_folded=part is not test))
-    divides = dossier.allocation is not None
-    finding = _idle_finding(test) if no_agent_trades(dossier) else _finding(test, divides=divides)
+    finding = _idle_finding(test) if no_agent_trades(dossier) else _finding(dossier)
     return Section("performance", "Performance", finding, blocks)
 
 
-def _finding(test: PartPerformance, *, divides: bool) -> str:
+def _finding(dossier: Dossier) -> str:
+    test = dossier.test
     agents, hold = test.policies[0], reference_of(test)
     words = [
         f"On the {period(test)} ({count(test.bars)} bars), the agents made "
@@ -94,12 +95,8 @@ def _finding(test: PartPerformance, *, divides: bool) -> str:
             f"(market: {test.factor})."
         )
     if test.share_of_oracle is not None:
-        limit = "holds equal sleeves" if divides else "sets the limit"
-        words.append(
-            f"The oracle, which knows how this market works, {limit}: the "
-            f"{'portfolio reaches' if divides else 'agents reach'} "
-            f"{share(test.share_of_oracle)} of it."
-        )
+        oracle = say_oracle(dossier, share(test.share_of_oracle))
+        words.append(f"The oracle, which knows how this market works, {oracle}.")
     return " ".join(words)
 
 
