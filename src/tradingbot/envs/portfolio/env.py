@@ -82,7 +82,7 @@ class PortfolioEnv(gym.Env[dict[str, Any], Any]):
             config: Rules and costs of sleeves and portfolio; the preset `sleeve` by default.
 
         Raises:
-            ConfigError: If the policy cannot be called, or the configuration is none.
+            ConfigError: If the policy cannot be called, or the configuration is not a portfolio's.
             DataError: If no window and episode fit into the world.
             UserError: If what the policy answers cannot be read.
         """
@@ -92,6 +92,13 @@ class PortfolioEnv(gym.Env[dict[str, Any], Any]):
             raise ConfigError("policy must be callable", was=was, where="PortfolioEnv")
         self.world, self.policy = world, policy
         self.config = read_config("sleeve" if config is None else config)
+        account = self.config.rules.account
+        if account.closes_delisted:  # a sleeve would pay the haircut, the portfolio would not
+            raise ConfigError(
+                "delisted_after_bars must be left out in a portfolio: its net orders fill at opens",
+                was=str(account.delisted_after_bars),
+                where="PortfolioEnv",
+            )
         start_mask(world, self.config)
         writer = ObservationWriter(world, self.config)
         paths = run_sleeves(

@@ -205,6 +205,14 @@ def test_policy_that_cannot_be_called_is_refused(world):
         PortfolioEnv(world, "buy", CONFIG)
 
 
+def test_haircut_that_sleeves_alone_would_pay_is_refused(world):
+    account = replace(CONFIG.rules.account, delisted_after_bars=20)
+    config = replace(CONFIG, rules=replace(CONFIG.rules, account=account))
+
+    with pytest.raises(ConfigError, match=r"delisted_after_bars must be left out .* was 20"):
+        PortfolioEnv(world, lambda seen: seen, config)
+
+
 def test_reset_tells_where_orders_fill_and_keeps_the_seed_when_refused(world):
     env = PortfolioEnv(world, always_in, CONFIG)
     assert env.reset(seed=1)[1]["fill_at"] == "next_open"
