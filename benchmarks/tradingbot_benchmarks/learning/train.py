@@ -161,7 +161,7 @@ def measure_training(
         "growth": ("steps/s", lambda: growth(scale)),
         "es_vs_processes": ("s", lambda: [es_vs_processes(scale.evolution)]),
         "es_vs_sac": ("frac", lambda: [es_to_share(scale)]),
-        "vtrace_vs_ppo": ("s", lambda: [vtrace_to_quality(scale)]),
+        "vtrace_vs_ppo": ("s", lambda: vtrace_to_quality(scale)),
         "icm_overhead": ("fraction of time", lambda: icm_overhead(scale.compared_agents)),
     }
     stages = [name for name in STAGES if name in only]
@@ -247,7 +247,7 @@ def es_to_share(scale: TrainScale) -> BenchRecord:
     return es_vs_sac(min(scale.quality_agents, 8), seeds=seeds, updates=1 if few else 0)
 
 
-def vtrace_to_quality(scale: TrainScale) -> BenchRecord:
+def vtrace_to_quality(scale: TrainScale) -> Iterator[BenchRecord]:
     """See `vtrace.py`."""
     n_agents, limit_s = min(scale.quality_agents, 16), scale.quality_limit_s
     seeds = SEEDS if scale.quality_agents >= FULL.quality_agents else SEEDS[:1]
