@@ -170,6 +170,15 @@ PORTFOLIO_REFUSED: dict[str, tuple[str, dict[str, Any]]] = {
             "task.rules.account.stop_loss_frac": 0.1,
         },
     ),
+    "delistings": (
+        "delisted_after_bars must be left out in environment portfolio.*was 20",
+        {
+            "learner.name": "ppo",
+            "task.rules.action.space": "target",
+            "encoder.preset": "row",
+            "task.rules.account.delisted_after_bars": 20,
+        },
+    ),
     "a rule of its own": (
         "task.private must act",
         {"learner.name": "ppo", "task.private": ["size", "cash"]},
