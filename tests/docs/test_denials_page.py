@@ -56,6 +56,7 @@ HOW: dict[Denial | SessionDenial, tuple[str, str]] = {
         _FLAG,
         "Send a market order while the bid reaches the ask, or one side has no quote",
     ),
+    SessionDenial.QUOTE_OLD: ("seconds", "Send a market order on a quote that old"),
     SessionDenial.QUOTE_WIDE: ("fraction", "Send a market order into a spread that wide"),
     SessionDenial.PRICE_JUMP: ("fraction", "Let one price differ that much from the one before"),
     SessionDenial.CRITICAL_DRAWDOWN: (

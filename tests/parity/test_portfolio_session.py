@@ -22,7 +22,7 @@ from tradingbot.runtime.session.verification import verify_day
 CENT = 0.005
 
 
-@pytest.mark.parametrize(("kind", "parts"), [("calm", 1), ("calm", 3), ("eager", 1)])
+@pytest.mark.parametrize(("kind", "parts"), [("calm", 1), ("calm", 3), ("eager", 1), ("exits", 1)])
 def test_portfolio_on_paper_is_its_backtest_to_the_cent(
     tmp_path: Path, kind: str, parts: int
 ) -> None:

@@ -46,6 +46,7 @@ class SessionDenial(IntEnum):
     STALE_PRICE = 34
     PRICE_COLLAR = 35
     QUOTE_CROSSED = 78
+    QUOTE_OLD = 80
     QUOTE_WIDE = 79
     PRICE_JUMP = 57
     CRITICAL_DRAWDOWN = 58

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from datetime import datetime
 
 
 @dataclass(frozen=True)
@@ -12,6 +13,8 @@ class Quote:
 
     bid: float
     ask: float
+    at: datetime | None = None
+    """When it was made; None where that is not told."""
 
     @property
     def is_crossed(self) -> bool:

@@ -99,6 +99,8 @@ class SessionLimits(CheckedFields):
     """Symbols that are not traded at all."""
     max_spread_frac: float = bounded(0.02, "(0, inf)")
     """Ask less bid, of the price between them, beyond which no market order is sent."""
+    max_quote_age_s: float = bounded(60.0, "(0, inf)")
+    """Seconds after which a quote says nothing of what a market order would cost."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -139,6 +141,7 @@ WIDEST_SESSION_LIMITS = SessionLimits(
     max_correlated_frac=1e12,
     price_collar_frac=1.0,
     max_spread_frac=1e12,
+    max_quote_age_s=1e12,
     max_price_age_s=1e12,
     max_open_order_frac=1e12,
     max_drawdown_frac=1.0,

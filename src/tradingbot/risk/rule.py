@@ -36,6 +36,8 @@ class SessionFacts(NamedTuple):
     """1 where the bid reaches the ask, or a side is missing; 0 for an order with a limit."""
     spread_frac: Tensor | None = None
     """Ask less bid, of the price between them; 0 for an order with a limit."""
+    quote_age_s: Tensor | None = None
+    """Seconds since the quote was made, negative where it is ahead; 0 for an order with a limit."""
     last_price_age_s: Tensor | None = None
     """Seconds since then."""
     loss_today_frac: Tensor | None = None

@@ -216,12 +216,8 @@ SESSION_RULES: tuple[SessionRule, ...] = (
     _always(_C.STALE_PRICE, ("last_price_age_s",), check_price_age, "max_price_age_s"),
     _always(_C.PRICE_COLLAR, _PRICES, check_price_collar, "price_collar_frac"),
     _opening(_C.QUOTE_CROSSED, ("quote_is_crossed",), check_flag),
-    _opening(
-        _C.QUOTE_WIDE,
-        ("spread_frac",),
-        partial(check_at_most, limit="max_spread_frac"),
-        "max_spread_frac",
-    ),
+    _at_most(_C.QUOTE_OLD, "quote_age_s", "max_quote_age_s"),
+    _at_most(_C.QUOTE_WIDE, "spread_frac", "max_spread_frac"),
     _always(
         _C.PRICE_JUMP,
         ("price_jump_frac",),

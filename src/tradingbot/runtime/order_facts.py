@@ -52,6 +52,8 @@ class OrderContext:
     """Whether the bid reaches the ask, or a side is missing; False where no quote is needed."""
     spread_frac: float | None = None
     """Ask less bid, of the price between them; 0 where no quote is needed."""
+    quote_age_s: float | None = None
+    """Seconds since the quote was made; 0 where no quote is needed."""
     last_price_age_s: float | None = None
     previous_price: float | None = None
     """The one before the last."""
@@ -116,6 +118,7 @@ def facts_of_prices(intent: OrderIntent, known: OrderContext) -> dict[str, objec
         # A limit bounds what an order costs whatever is quoted.
         "quote_is_crossed": known.quote_is_crossed if price is None else False,
         "spread_frac": known.spread_frac if price is None else 0.0,
+        "quote_age_s": known.quote_age_s if price is None else 0.0,
         "last_price_age_s": known.last_price_age_s,
         "price_jump_frac": abs(last / before - 1.0) if before else math.nan,
         "price_remainder_ccy": Decimal(0) if price is None else price % tick,

@@ -15,8 +15,9 @@ from fakes.alpaca.venue import Venue
 class Admin:
     """Controls a venue and its faults: `{"command": argument, …}` in the order of the keys.
 
-    quotes {symbol: [bid, ask]} · bars {symbol: bar} · time "2026-01-05T14:30:00Z" or null ·
-    execute {client_order_id, qty, price} · asset {symbol, field: value} · reject client_order_id ·
+    quotes {symbol: [bid, ask, seconds old]} · bars {symbol: bar} ·
+    time "2026-01-05T14:30:00Z" or null · execute {client_order_id, qty, price} ·
+    asset {symbol, field: value} · reject client_order_id ·
     show_status {client_order_id: word} · faults {knob: value} · clock_skew_s · late_rejects
     [symbol] · announce, split {symbol, new, old, ex_date, orders, whole} · shut true · blocked true
     · tick true
@@ -52,9 +53,9 @@ class Admin:
         return {"done": list(body)}
 
     def _quotes(self, quotes: dict[str, list[Any]]) -> None:
-        for symbol, (bid, ask) in quotes.items():
+        for symbol, (bid, ask, *age_s) in quotes.items():
             self._know(symbol)
-            self.venue.set_quote(symbol, Decimal(str(bid)), Decimal(str(ask)))
+            self.venue.set_quote(symbol, Decimal(str(bid)), Decimal(str(ask)), *age_s)
 
     def _bars(self, bars: dict[str, dict[str, Any]]) -> None:
         for symbol, bar in bars.items():

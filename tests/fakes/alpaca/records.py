@@ -92,6 +92,8 @@ class VenueAsset:
 class Quote:
     bid: Decimal
     ask: Decimal
+    age_s: float = 0.0
+    """How old it says that it is, whenever it is asked for."""
 
 
 @dataclass

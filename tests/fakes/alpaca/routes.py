@@ -19,6 +19,7 @@ Answer = tuple[int, Any]
 """HTTP status and what is written as JSON; None is an empty body."""
 Query = dict[str, str]
 _DAY = timedelta(days=1)
+_DELAY = timedelta(minutes=15)
 _CENT = Decimal("0.01")
 
 
@@ -314,6 +315,8 @@ class Routes:
 
     def _bars(self, query: Query, body: Any) -> Answer:
         start, end = (read_time(query[key]) if key in query else None for key in ("start", "end"))
+        if end is None or end > self.venue.clock.now() - _DELAY:
+            _require_free(query)
         found = [
             (symbol, bar)
             for symbol in sorted(query["symbols"].split(","))
@@ -330,6 +333,7 @@ class Routes:
         return 200, {"bars": page, "next_page_token": token}
 
     def _latest(self, query: Query, body: Any, what: str) -> Answer:
+        _require_free(query)
         symbols = query["symbols"].split(",")
         if what == "bars":
             found = {s: {"n": 1, **self.venue.bars[s][-1]} for s in symbols if self.venue.bars[s]}
@@ -339,13 +343,23 @@ class Routes:
             found = {s: {"p": float(prices[s]), "s": 100} for s in symbols if s in prices}
             return 200, {"trades": found}
         quotes = self.venue.quotes
-        now = write_time(self.venue.clock.now())
+        now = self.venue.clock.now()
+        found = {s: quotes[s] for s in symbols if s in quotes}
         shown = {
-            s: {"t": now, "bp": float(quotes[s].bid), "ap": float(quotes[s].ask)}
-            for s in symbols
-            if s in quotes
+            s: {
+                "t": write_time(now - timedelta(seconds=each.age_s)),
+                "bp": float(each.bid),
+                "ap": float(each.ask),
+            }
+            for s, each in found.items()
         }
         return 200, {"quotes": shown}
+
+
+def _require_free(query: Query) -> None:
+    """Refuse what a free account does not have: the last minutes of all exchanges together."""
+    if query.get("feed", "sip") == "sip":
+        raise Refusal(403, {"message": "subscription does not permit querying recent SIP data"})
 
 
 def _handle(

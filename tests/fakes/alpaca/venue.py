@@ -186,9 +186,9 @@ class Venue:
 
     # ---- market -------------------------------------------------------------------------------
 
-    def set_quote(self, symbol: str, bid: Decimal, ask: Decimal) -> None:
+    def set_quote(self, symbol: str, bid: Decimal, ask: Decimal, age_s: float = 0.0) -> None:
         """Show a bid and an ask; orders that they make marketable fill."""
-        self.quotes[symbol] = Quote(bid, ask)
+        self.quotes[symbol] = Quote(bid, ask, age_s)
         self.last_prices[symbol] = (bid + ask) / 2
         if self.options.fills == "at_quote":
             self.match(symbol)

@@ -51,6 +51,8 @@ CASES = [
     (D.PRICE_COLLAR, {}, {"limit_price": 0.03, "last_price": 0.03}),  # the tape fell by 99.97 %
     (D.PRICE_COLLAR, {}, {"last_price": 0.0}),
     (D.QUOTE_CROSSED, {"quote_is_crossed": 0.0}, {"quote_is_crossed": 1.0}),
+    (D.QUOTE_OLD, {"quote_age_s": 60.0}, {"quote_age_s": 60.001}),
+    (D.QUOTE_OLD, {"quote_age_s": -60.0}, {"quote_age_s": -60.001}),  # from the future
     (D.QUOTE_WIDE, {"spread_frac": 0.02}, {"spread_frac": 0.0201}),
     (D.DAILY_LOSS, {"loss_today_frac": 0.0199}, {"loss_today_frac": 0.02}),
     (D.DAILY_LOSS, {"loss_today_frac": -0.5}, {"loss_today_frac": 0.5}),

@@ -229,6 +229,8 @@ CASES: list[tuple[Any, Try, Try]] = [
     (D.STALE_PRICE, Try({"last_price_age_s": 0.0}), Try({"last_price_age_s": -0.1})),
     (D.PRICE_COLLAR, Try(intent=limit_order("105")), Try(intent=limit_order("105.01"))),
     (D.QUOTE_CROSSED, Try({"quote_is_crossed": False}), Try({"quote_is_crossed": True})),
+    (D.QUOTE_OLD, Try({"quote_age_s": 60.0}), Try({"quote_age_s": 60.1})),
+    (D.QUOTE_OLD, Try({"quote_age_s": -60.0}), Try({"quote_age_s": -60.1})),
     (D.QUOTE_WIDE, Try({"spread_frac": 0.02}), Try({"spread_frac": 0.0201})),
     (D.PRICE_JUMP, Try({"previous_price": 200.0}), Try({"previous_price": 200.5})),
     (D.PRICE_JUMP, Try(), Try({"previous_price": 0.0})),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 from tradingbot.app.alerts.watching import now_utc, open_dispatcher
@@ -21,7 +22,13 @@ _DELIVERED_S = 60.0
 
 
 def guard(
-    workspace: Path, settings: AlertSettings, stop: StopRequest, *, follows: bool, once: bool
+    workspace: Path,
+    settings: AlertSettings,
+    stop: StopRequest,
+    *,
+    follows: bool,
+    once: bool,
+    written: Callable[[str], str] = str,
 ) -> AlerterLife:
     """Look at the heartbeat and tell when it ends.
 
@@ -31,18 +38,19 @@ def guard(
         stop: Asked between two looks.
         follows: End with the alerter: by itself, or after telling that it died.
         once: Look once.
+        written: Completes the commands that a notice names.
 
     Returns:
         What was seen last.
     """
     watched, waiting = DeadMan(AlertReader(workspace)), threading.Event()
-    dispatcher = open_dispatcher(workspace, settings)
+    dispatcher = open_dispatcher(workspace, settings, written)
     try:
         while True:
             now = now_utc()
             notice, (life, _) = watched.look(now), watched.life(now)
             if notice is not None:
-                _tell(workspace, dispatcher, notice)
+                _tell(workspace, dispatcher, notice, written)
             has_ended = life is AlerterLife.STOPPED or watched.told_at is not None
             if once or (follows and has_ended) or stop():
                 return life
@@ -51,7 +59,9 @@ def guard(
         dispatcher.close(_DELIVERED_S)
 
 
-def _tell(workspace: Path, dispatcher: Dispatcher, notice: AlertNotice) -> None:
+def _tell(
+    workspace: Path, dispatcher: Dispatcher, notice: AlertNotice, written: Callable[[str], str]
+) -> None:
     """Send a notice, and write what became of it where that is possible."""
     number = 0
     try:
@@ -59,11 +69,11 @@ def _tell(workspace: Path, dispatcher: Dispatcher, notice: AlertNotice) -> None:
             state = store.load(notice.at)
             (number,) = store.save((), (notice,), EngineState(storm=state.storm))
     except StorageError as e:
-        print_note(f"guard: {e}")
+        print_note(written(f"guard: {e}"))
     dispatcher.send(number, notice)
     dispatcher.wait(_DELIVERED_S)
     try:
         with AlertStore(workspace) as store:
             store.record_deliveries([each for each in dispatcher.results() if each.notice])
     except StorageError as e:
-        print_note(f"guard: {e}")
+        print_note(written(f"guard: {e}"))

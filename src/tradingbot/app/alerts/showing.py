@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -16,15 +17,24 @@ from tradingbot.monitoring.alerts.settings import AlertSettings
 from tradingbot.monitoring.alerts.silence import Silence
 
 
-def alerts_document(workspace: Path, now: datetime, *, with_past: bool) -> dict[str, Any]:
-    """Return the alerts of a workspace as plain values; times are UTC."""
+def alerts_document(
+    workspace: Path, now: datetime, *, with_past: bool, written: Callable[[str], str] = str
+) -> dict[str, Any]:
+    """Return the alerts of a workspace as plain values; times are UTC.
+
+    Args:
+        workspace: That is watched.
+        now: UTC.
+        with_past: Resolved incidents too, notices, and what persons did.
+        written: Completes the commands that a text names.
+    """
     reader = AlertReader(workspace)
     life, heartbeat = DeadMan(reader).life(now)
     incidents = reader.incidents() if with_past else reader.open_incidents()
     document: dict[str, Any] = {
         "alerter": life.value,
         "heard_of_at": None if heartbeat is None else heartbeat.at.isoformat(),
-        "incidents": [incident_document(each) for each in incidents],
+        "incidents": [_completed(incident_document(each), written) for each in incidents],
         "silences": [silence_document(each) for each in reader.silences(now)],
         "deliveries": {
             name: {"sent": sent, "failed": failed}
@@ -33,7 +43,10 @@ def alerts_document(workspace: Path, now: datetime, *, with_past: bool) -> dict[
     }
     if with_past:
         document["notices"] = [
-            {**as_plain_values(row.notice), "deliveries": as_plain_values(row.deliveries)}
+            {
+                **_completed(as_plain_values(row.notice), written),
+                "deliveries": as_plain_values(row.deliveries),
+            }
             for row in reader.notices()
         ]
         document["acts"] = [each.model_dump() for each in reader.acts()]
@@ -50,8 +63,12 @@ def silence_document(silence: Silence) -> dict[str, Any]:
     return dict(as_plain_values(silence))
 
 
-def show_alerts(document: dict[str, Any]) -> None:
-    """Show what `alerts_document` returned as tables."""
+def _completed(plain: dict[str, Any], written: Callable[[str], str]) -> dict[str, Any]:
+    return {**plain, "text": written(plain["text"])}
+
+
+def show_alerts(document: dict[str, Any], written: Callable[[str], str] = str) -> None:
+    """Show what `alerts_document` returned as tables; `written` completes commands."""
     rows = [
         (
             *(each[key] for key in ("id", "phase", "severity", "rule", "subject")),
@@ -70,7 +87,7 @@ def show_alerts(document: dict[str, Any]) -> None:
     told = document["heard_of_at"]
     print_note(f"the alerter is {document['alerter']}" + (f", heard of at {told}" if told else ""))
     if document["alerter"] in ("unknown", "stopped"):
-        print_note("start it with: tradingbot alerts watch")
+        print_note(written("start it with: tradingbot alerts watch"))
 
 
 def rules_document(settings: AlertSettings) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from importlib.util import find_spec
@@ -51,15 +51,24 @@ def open_sources(workspace: Path, settings: AlertSettings) -> list[AlertSource]:
     return [SessionsSource(workspace), *sources]
 
 
-def open_dispatcher(workspace: Path, settings: AlertSettings) -> Dispatcher:
-    """Open the channels, and the threads that send by them."""
+def open_dispatcher(
+    workspace: Path, settings: AlertSettings, written: Callable[[str], str] = str
+) -> Dispatcher:
+    """Open the channels, and the threads that send by them; `written` completes commands."""
     around = ChannelSurroundings(workspace, os.environ, print_note)
-    return Dispatcher(settings, open_channels(settings, around), now_utc)
+    return Dispatcher(settings, open_channels(settings, around), now_utc, written)
 
 
 @contextmanager
-def open_watcher(workspace: Path, settings: AlertSettings) -> Iterator[AlertWatcher]:
+def open_watcher(
+    workspace: Path, settings: AlertSettings, written: Callable[[str], str] = str
+) -> Iterator[AlertWatcher]:
     """Be the one process that watches a workspace.
+
+    Args:
+        workspace: That is watched.
+        settings: Rules and channels.
+        written: Completes the commands that a notice names.
 
     Raises:
         ConfigError: If another does, or a channel cannot be used.
@@ -67,7 +76,7 @@ def open_watcher(workspace: Path, settings: AlertSettings) -> Iterator[AlertWatc
     with ExitStack() as held:
         (workspace / FOLDER).mkdir(parents=True, exist_ok=True)
         held.enter_context(hold_lock(workspace / FOLDER / "lock", "alerts watch"))
-        dispatcher = open_dispatcher(workspace, settings)
+        dispatcher = open_dispatcher(workspace, settings, written)
         held.callback(dispatcher.close)
         store = held.enter_context(AlertStore(workspace))
         sources = open_sources(workspace, settings)

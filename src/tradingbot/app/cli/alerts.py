@@ -50,15 +50,17 @@ def list_alerts(
     from tradingbot.app.alerts.showing import show_rules as show_table
     from tradingbot.monitoring.alerts.settings import load_settings
 
-    workspace = invocation_of(context).workspace
+    invocation = invocation_of(context)
+    workspace, written = invocation.workspace, invocation.with_workspace
     settings = load_settings(rules, workspace=workspace)
     if only_rules:
         if not show_json(as_json, rules_document(settings)):
             show_table(settings)
         return
-    document = alerts_document(workspace, datetime.now(UTC), with_past=all_of_them)
+    now = datetime.now(UTC)
+    document = alerts_document(workspace, now, with_past=all_of_them, written=written)
     if not show_json(as_json, document):
-        show_alerts(document)
+        show_alerts(document, written)
 
 
 @app.command("test")
@@ -184,9 +186,10 @@ def watch_alerts(
     from tradingbot.app.signals import stop_on_signals
     from tradingbot.monitoring.alerts.settings import load_settings
 
-    workspace = invocation_of(context).workspace
+    invocation = invocation_of(context)
+    workspace, written = invocation.workspace, invocation.with_workspace
     settings = load_settings(rules, workspace=workspace)
-    with open_watcher(workspace, settings) as watcher:
+    with open_watcher(workspace, settings, written) as watcher:
         if not once:
             arguments = ["--workspace", str(workspace), "alerts", "guard", "--follow"]
             guard = GuardProcess([*arguments, *(["--rules", rules] if rules else [])])
@@ -199,9 +202,10 @@ def watch_alerts(
                 guard.close()
             return
         watcher.look(now_utc())
-        document, firing = alerts_document(workspace, now_utc(), with_past=False), watcher.firing
+        document = alerts_document(workspace, now_utc(), with_past=False, written=written)
+        firing = watcher.firing
     if not show_json(as_json, document):
-        show_alerts(document)
+        show_alerts(document, written)
     if firing:
         raise typer.Exit(1)
 
@@ -229,10 +233,11 @@ def guard_alerter(
     from tradingbot.monitoring.alerts.dead_man import AlerterLife
     from tradingbot.monitoring.alerts.settings import load_settings
 
-    workspace = invocation_of(context).workspace
+    invocation = invocation_of(context)
+    workspace, written = invocation.workspace, invocation.with_workspace
     settings = load_settings(rules, workspace=workspace)
     with stop_on_signals() as stop:
-        life = guard(workspace, settings, stop, follows=follow, once=once)
+        life = guard(workspace, settings, stop, follows=follow, once=once, written=written)
     if not show_json(as_json, {"alerter": life.value}):
         print_text(f"the alerter is {life.value}")
     if life is AlerterLife.DEAD:

@@ -47,8 +47,9 @@ def serve_dashboard(
     from tradingbot.monitoring.dashboard.server import require_dashboard, run_dashboard
     from tradingbot.monitoring.dashboard.settings import DashboardSettings
 
-    workspace = str(invocation_of(context).workspace)
-    settings = DashboardSettings(workspace, host, port, journal, refresh)
+    invocation = invocation_of(context)
+    workspace, options = str(invocation.workspace), invocation.options
+    settings = DashboardSettings(workspace, host, port, journal, refresh, options)
     free = require_dashboard(settings, datetime.now(UTC))
 
     def tell(address: str) -> None:

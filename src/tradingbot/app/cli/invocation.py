@@ -17,16 +17,10 @@ from typer import Option
 from tradingbot.app.console import print_error, print_note
 from tradingbot.data.mirror import Mirror, open_mirror
 from tradingbot.domain.errors import ConfigError
+from tradingbot.domain.named_commands import name_options
 
 WORKSPACE_VARIABLE = "TRADINGBOT_WORKSPACE"
 DEBUG_VARIABLE = "TRADINGBOT_DEBUG"
-
-_OF_A_WORKSPACE = re.compile(
-    r"\btradingbot (?=(?:demo|data|features|market rollout|train|tune|run|supervised|runs|backtest"
-    r"|evaluate|power|gates|export|models|serve|keys|journal|cluster|paper|alerts|dashboard|compare)"
-    r"\b)"
-)
-"""Where a text names a command that reads or writes the workspace."""
 
 _LONGEST_SHOWN = 80
 
@@ -53,15 +47,17 @@ class Invocation:
     mirror: Mirror | None = None
     """Of a workspace in an object store: fetched before the command, published after it."""
 
-    def with_workspace(self, text: str) -> str:
-        """Write the commands that a text names so that they find the user's workspace, plugins."""
+    @property
+    def options(self) -> str:
+        """What the user wrote before the noun and the next command must have too."""
         options = [f"--plugin {shlex.quote(each)}" for each in self.plugins]
         if self.workspace_option:
             options.insert(0, f"--workspace {shlex.quote(self.workspace_option)}")
-        if not options:
-            return text
-        words = f"tradingbot {' '.join(options)} "
-        return _OF_A_WORKSPACE.sub(lambda _: words, text)
+        return " ".join(options)
+
+    def with_workspace(self, text: str) -> str:
+        """Write the commands that a text names so that they find the user's workspace, plugins."""
+        return name_options(text, self.options)
 
     def print_error(self, message: str, error: Exception | None = None) -> None:
         """Say on stderr what went wrong: in words, or as JSON with rule, value, place, remedy.
@@ -74,7 +70,10 @@ class Invocation:
             print_error(message)
             return
         found = {name: getattr(error, name, None) for name in ("rule", "was", "where", "remedy")}
-        said = {name: None if value is None else str(value) for name, value in found.items()}
+        said = {
+            name: None if value is None else self.with_workspace(str(value))
+            for name, value in found.items()
+        }
         print_error(message, details=said if error is not None else {})
 
     def print_hint(self, text: str) -> None:

@@ -118,13 +118,17 @@ def verify_journal(
     Example: [bold]tradingbot journal verify[/bold]
     """
     if head is not None and not _SHA256.fullmatch(head):
-        rule, remedy = "--head must be 64 hexadecimal digits", "Copy it from: journal verify"
+        rule, remedy = (
+            "--head must be 64 hexadecimal digits",
+            "Copy it from: tradingbot journal verify",
+        )
         raise ConfigError(rule, was=repr(head[:80]), remedy=remedy)
     from tradingbot.runtime.journal.failures import JournalDamagedError, NoJournalError
     from tradingbot.runtime.journal.reading import JournalReader
     from tradingbot.runtime.journal.verification import require_entry, verify
 
-    address = find_journal(invocation_of(context), journal)
+    invocation = invocation_of(context)
+    address = find_journal(invocation, journal)
     problem, found = None, None
     try:
         with JournalReader(address) as reader:
@@ -134,7 +138,7 @@ def verify_journal(
     except NoJournalError:
         raise  # there is nothing to verify
     except JournalDamagedError as e:
-        problem = str(e)
+        problem = invocation.with_workspace(str(e))
     document = {"journal": str(address), "is_whole": problem is None, "problem": problem}
     if not show_json(as_json, {**document, **_facts(found)}):
         if found is not None:

@@ -180,7 +180,7 @@ def start_session(  # noqa: PLR0913 - one option for each thing that a session i
         ),
         workspace,
         clock=CLOCK,
-        told=print_note,
+        told=invocation.print_hint,
     )
     folder = SessionFolder.create(workspace, settings)
     if not authorised:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer import Option
 
-from tradingbot.app.cli.invocation import JsonOption, invocation_of
+from tradingbot.app.cli.invocation import Invocation, JsonOption, invocation_of
 from tradingbot.app.cli.session_acts import NameArgument, open_folder
 from tradingbot.app.console import print_table, print_text, show_json
 from tradingbot.domain.errors import ConfigError, UserError
@@ -21,7 +21,7 @@ def list_folders(context: typer.Context, as_json: JsonOption = False) -> None:
     from tradingbot.runtime.session.folder import list_sessions
 
     invocation = invocation_of(context)
-    found = [_outline(each) for each in list_sessions(invocation.workspace)]
+    found = [_outline(each, invocation) for each in list_sessions(invocation.workspace)]
     if show_json(as_json, found):
         return
     rows = [tuple(_shown(value) for value in each.values()) for each in found]
@@ -77,7 +77,7 @@ def _require_nothing_held(folder: Any) -> None:
         )
 
 
-def _outline(folder: Any) -> dict[str, Any]:
+def _outline(folder: Any, invocation: Invocation) -> dict[str, Any]:
     """Say where a session stands, by its journal; of one that cannot be read why."""
     told: dict[str, Any] = {"session": folder.name, "is_running": folder.is_running}
     told |= dict.fromkeys(("broker", "bars", "at", "trading_state", "equity_ccy"))
@@ -90,7 +90,7 @@ def _outline(folder: Any) -> dict[str, Any]:
             with JournalReader.at(folder.journal_address) as journal:
                 state = journal.state(folder.name)
     except UserError as e:
-        return {**told, "trading_state": f"{e}"}
+        return {**told, "trading_state": invocation.with_workspace(f"{e}")}
     if state is not None:
         told |= {"at": state.at.isoformat(), "trading_state": state.trading_state.value}
         told |= {"equity_ccy": f"{state.equity_ccy:.2f}"}

@@ -77,9 +77,8 @@ def compare_with_backtest(folder: SessionFolder, workspace: Path) -> SessionComp
         state, orders = journal.state(folder.name), journal.orders(folder.name)
     if state is None or state.at != closed_at[-1]:
         rule = "a session must have ended to be compared"
-        raise ConfigError(
-            rule, was="not ended", where=folder.name, remedy="tradingbot paper resume"
-        )
+        remedy = f"tradingbot paper resume {folder.name}"
+        raise ConfigError(rule, was="not ended", where=folder.name, remedy=remedy)
     exact: dict[tuple[str, datetime], Decimal] = defaultdict(Decimal)
     for order in orders:
         for fill in order.fills:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+import math
 from itertools import count
 from pathlib import Path
 
@@ -152,8 +152,7 @@ def _pace(
 
 def _wait(folder: SessionFolder, clock: Clock, seconds: float) -> bool:
     """Wait for a venue; tell whether the session goes on: a stop is heard, others are kept."""
-    until = clock.now() + timedelta(seconds=seconds)
-    while clock.now() < until:
+    for _ in range(math.ceil(seconds)):
         clock.sleep(1.0)
         for path, request in folder.waiting():
             if request.act == "stop":

@@ -36,7 +36,9 @@ def status_of(folder: SessionFolder) -> dict[str, Any]:
         alerts = journal.events(folder.name, AlertRaised)
         shadows = journal.events(folder.name, DecisionMade)
         acts = journal.events(folder.name, ActAudited)
-    phase = read_phase(folder)
+        started = journal.events(folder.name, SessionStarted)
+    began = [each.at for each in started if isinstance(each, SessionStarted)]
+    phase = read_phase(folder, began_at=began[-1] if began else None)
     if state is not None and (phase["next_bar_at"] or "") <= state.at.isoformat():
         phase["next_bar_at"] = None  # that bar came while the journal was read
     return {

@@ -52,15 +52,17 @@ class DeadMan:
     def look(self, now: datetime) -> AlertNotice | None:
         """Return what must be told now: that it died (again after a cooldown), or lives again.
 
-        Who slept itself since its last look, as both do with their machine, looks once more first.
+        Who slept itself since its last look, as both do with their machine, looks once more first;
+        so does who finds that its clock was set.
         """
-        slept_s = 0.0 if self.looked_at is None else (now - self.looked_at).total_seconds()
+        slept_s = 0.0 if self.looked_at is None else abs(now - self.looked_at).total_seconds()
         self.looked_at = now
         life, heartbeat = self.life(now)
         if life is AlerterLife.DEAD:
             if slept_s > LEAST_LATE_S and self.told_at is None:
                 return None
-            if self.told_at is not None and now - self.told_at < timedelta(seconds=COOLDOWN_S):
+            cooldown = timedelta(seconds=COOLDOWN_S)
+            if self.told_at is not None and abs(now - self.told_at) < cooldown:
                 return None
             self.told_at = now
             return _dead(heartbeat, now)
@@ -76,7 +78,8 @@ def _dead(heartbeat: Heartbeat | None, now: datetime) -> AlertNotice:
     known = "its database cannot be read"
     if heartbeat is not None:
         age_s = (now - heartbeat.at).total_seconds()
-        known = f"process {heartbeat.process} was heard of last {age_s:.0f} s ago"
+        when = f"{age_s:.0f} s ago" if age_s >= 0.0 else "before the clock was set back"
+        known = f"process {heartbeat.process} was heard of last {when}"
     text = f"Nothing is watched: {known}. Start it again: tradingbot alerts watch."
     title = "CRITICAL: the alerter is dead"
     return AlertNotice(NoticeKind.DEAD_MAN, AlertLevel.CRITICAL, title, text, now, n_incidents=0)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from tradingbot.domain.errors import ChannelError
@@ -43,6 +43,7 @@ class Dispatcher:
         settings: Which channels, in which order they stand in for each other.
         channels: Name → channel.
         clock: Time of day.
+        written: Completes the commands that a notice names: who reads it is elsewhere.
     """
 
     def __init__(
@@ -50,8 +51,10 @@ class Dispatcher:
         settings: AlertSettings,
         channels: Mapping[str, AlertChannel],
         clock: Callable[[], datetime],
+        written: Callable[[str], str] = str,
     ) -> None:
         self._settings, self._channels, self._clock = settings, channels, clock
+        self._written = written
         self._done: queue.SimpleQueue[Delivery] = queue.SimpleQueue()
         self._stopping = threading.Event()
         self._idle = threading.Condition()
@@ -68,6 +71,7 @@ class Dispatcher:
         """Give a notice to its channels; returns at once."""
         chosen = self._chosen(notice)
         given = set(chosen)
+        notice = replace(notice, text=self._written(notice.text))
         for name in chosen:
             self._put(_Task(number, notice, name, given))
 

@@ -137,7 +137,7 @@ def _tell(
     if is_silenced(seen.silences, incident.rule, incident.subject, now):
         return incident
     if incident.announced_at is None:
-        if incident.quiet_until is not None and now < incident.quiet_until:
+        if _is_quiet(incident, rule, now):
             return incident
         notices.append(describe(NoticeKind.FIRED, incident, rule, now, channels=rule.channels))
         quiet = now + timedelta(seconds=rule.cooldown_s)
@@ -192,5 +192,16 @@ def _is_over(incident: Incident, now: datetime) -> bool:
     return incident.phase is _RESOLVED and not is_quiet
 
 
+def _is_quiet(incident: Incident, rule: AlertRule, now: datetime) -> bool:
+    """Tell whether its cooldown lasts; one that would last longer is of another clock."""
+    if incident.quiet_until is None:
+        return False
+    return timedelta(0) < incident.quiet_until - now <= timedelta(seconds=rule.cooldown_s)
+
+
 def _passed(since: datetime, now: datetime, seconds: float) -> bool:
-    return now - since >= timedelta(seconds=seconds)
+    """Tell whether so long has passed; also where a clock was set back by as much.
+
+    How long it really took is not known then: better told early than late by what it was set.
+    """
+    return abs(now - since) >= timedelta(seconds=seconds)

@@ -32,9 +32,12 @@ class Heartbeat:
     stopped_at: datetime | None
 
     def is_late(self, now: datetime) -> bool:
-        """Tell whether it should have been heard of since; not where it ended by itself."""
+        """Tell whether it should have been heard of since; not where it ended by itself.
+
+        One from far ahead is of before the clock was set back: who lives says so again at once.
+        """
         longest_s = max(LATE_INTERVALS * self.interval_s, LEAST_LATE_S)
-        return self.stopped_at is None and (now - self.at).total_seconds() > longest_s
+        return self.stopped_at is None and abs(now - self.at).total_seconds() > longest_s
 
 
 class NoticeRow(NamedTuple):

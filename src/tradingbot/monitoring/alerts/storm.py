@@ -46,13 +46,13 @@ def limit_storm(
     come first, and a group with something critical that fired or escalated does not wait.
     """
     window = timedelta(seconds=limits.window_s)
-    # A clock that went back makes nothing older: what lies ahead still counts.
-    recent = [at for at in state.told_at if now - at < window]
+    # What lies further ahead is of before the clock was set back; it holds nothing back.
+    recent = [at for at in state.told_at if abs(now - at) < window]
     free = max(0, limits.max_notices - len(recent))
     ordered = _gravest_first(notices)
     single, rest = ordered[:free], _gravest_first((*state.waiting, *ordered[free:]))
     state = replace(state, told_at=(*recent, *(now for _ in single)), waiting=rest)
-    is_due = state.grouped_at is None or now - state.grouped_at >= window
+    is_due = state.grouped_at is None or abs(now - state.grouped_at) >= window
     is_due = is_due or any(map(_is_urgent, rest))
     if not rest or not is_due:
         return state, single

@@ -26,6 +26,8 @@ class DashboardSettings(CheckedFields):
     """Journal beside those of the workspace: a path, or postgresql://USER@HOST/DATABASE."""
     refresh_s: float = bounded(0.4, "[0.1, 60]")
     """Seconds between two looks at what may have changed."""
+    options: str = ""
+    """What commands that a page names need before the noun, e.g. `--workspace w`."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -173,7 +173,7 @@ def _context(
 ) -> OrderContext:
     (market, venue), (held, after) = facts, values
     mark, units = float(account.mark[lane]), float(account.units[lane])
-    is_crossed, spread_frac = _quoted(venue, intent.symbol)
+    is_crossed, spread_frac, quote_age_s = _quoted(venue, intent.symbol)
     last_at = market.last_at[lane]
     return OrderContext(
         at=intent.decided_at,
@@ -188,6 +188,7 @@ def _context(
         venue_price=last if venue.prices is None else venue.prices.get(intent.symbol),
         quote_is_crossed=is_crossed,
         spread_frac=spread_frac,
+        quote_age_s=quote_age_s,
         last_price_age_s=None if last_at is None else (intent.decided_at - last_at).total_seconds(),
         previous_price=_known(market.previous[lane]),
         day_volume_units=float(market.day_volume[lane]),
@@ -204,12 +205,15 @@ def _context(
     )
 
 
-def _quoted(venue: VenueFacts, symbol: str) -> tuple[bool | None, float | None]:
-    """Return whether a quote is crossed, and its spread; None where one should be known."""
+def _quoted(venue: VenueFacts, symbol: str) -> tuple[bool | None, float | None, float | None]:
+    """Return whether a quote is crossed, its spread and its age; None where one should be known."""
     if venue.quotes is None:
-        return False, 0.0
+        return False, 0.0, 0.0
     quote = venue.quotes.get(symbol)
-    return (None, None) if quote is None else (quote.is_crossed, quote.spread_frac)
+    if quote is None:
+        return None, None, None
+    age_s = None if quote.at is None else (venue.quoted_at - quote.at).total_seconds()
+    return quote.is_crossed, quote.spread_frac, age_s
 
 
 def _correlated(

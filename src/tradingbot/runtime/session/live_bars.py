@@ -141,7 +141,7 @@ class LiveBars:
         if self._tried_at is None:
             return True
         wait = min(self._poll_s * 2.0**self._failures, _LONGEST_WAIT_S)
-        return now - self._tried_at >= timedelta(seconds=wait)
+        return abs(now - self._tried_at) >= timedelta(seconds=wait)  # or the clock was set back
 
     def _ask(self, now: datetime) -> None:
         self._tried_at = now

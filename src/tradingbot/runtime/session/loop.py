@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from itertools import count
 from pathlib import Path
 from typing import Literal
@@ -168,11 +168,13 @@ def rest_s(attempt: int) -> float:
 
 def _rest(session: TradingSession, folder: SessionFolder, pace: Pace, seconds: float) -> bool:
     """Wait, and obey meanwhile, once at least; tell whether the session goes on."""
-    clock = pace.clock
-    until = clock.now() + timedelta(seconds=seconds)
+    clock, left_s = pace.clock, seconds
+    seen_at = clock.now()
     while obey(session, folder, clock.now):
         pace.alive()
-        left_s = (until - clock.now()).total_seconds()
+        now = clock.now()
+        left_s -= max(0.0, (now - seen_at).total_seconds())  # set back, it makes no rest longer
+        seen_at = now
         if left_s <= 0.0:
             return True
         clock.sleep(min(_IDLE_S, left_s))

@@ -1,7 +1,8 @@
 """What the process of a session is at, for others to see: it warms up, waits for a bar, or trades.
 
 A file beside the journal says so, and its time on disk is the last sign of life of the process. It
-is no record: nothing is decided by it, and where it is missing or damaged it says nothing.
+is no record: nothing is decided by it, and where it is missing, damaged or of another program it
+says nothing. It names the lock that its process took, so that no clock must tell whose it is.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _BEAT_S = 1.0
 """How often a process gives a sign of life, and how often progress is told, at least."""
 STARTING, WARMING_UP, WAITING, TRADING = "starting", "warming up", "waiting", "trading"
 CATCHING_UP, VENUE_AWAY = "catching up", "waiting for its venue"
-NOT_RUNNING = "not running"
+NOT_RUNNING, UNKNOWN = "not running", "unknown"
 _PATIENCE_S = {STARTING: 120.0, WARMING_UP: 120.0, CATCHING_UP: 60.0}
 """Without anything new, until a process that has not come to the present bar has stalled."""
 
@@ -58,9 +59,12 @@ class Phase:
         return None if self.next_bar_at > now else max(self.told_at, self.next_bar_at)
 
     def catches_up(self, now: datetime) -> bool:
-        """Tell whether it starts or takes bars of before, and comes on."""
+        """Tell whether it starts or takes bars of before, and comes on.
+
+        A time far ahead is of a clock that was set back since, and no sign that it comes on.
+        """
         since = self.silent_since(now)
-        return since is not None and (now - since).total_seconds() <= _PATIENCE_S[self.name]
+        return since is not None and distance_s(since, now) <= _PATIENCE_S[self.name]
 
 
 class PhaseBoard:
@@ -89,6 +93,7 @@ class PhaseBoard:
         self._path, self._hours = folder.path / _FILE, hours
         self._first_bar, self._waits, self._now = first_bar, waits, now
         self._is_live, self._is_held = is_live, False
+        self._lock = _stamp_of(folder.lock)
         self._told: dict[str, Any] = {}
         self._told_at = self._beat_at = now()
         self._tell(STARTING)
@@ -113,9 +118,13 @@ class PhaseBoard:
         self._tell(VENUE_AWAY)
 
     def beat(self) -> None:
-        """Give a sign of life, once a second at most."""
-        if (self._now() - self._beat_at).total_seconds() >= _BEAT_S:
-            self._beat_at = self._now()
+        """Give a sign of life, once a second at most; what was told is dated by this clock."""
+        now = self._now()
+        if now < self._told_at:  # the clock was set back: it is not told in what is to come
+            self._beat_at = now
+            self._write(now)
+        elif distance_s(self._beat_at, now) >= _BEAT_S:
+            self._beat_at = now
             with suppress(OSError):
                 os.utime(self._path)
 
@@ -131,7 +140,7 @@ class PhaseBoard:
         is_late = self._is_live and at is not None and at <= now  # bars closed while it was away
         if n_bars < until:
             is_due = at is not None and at > now  # nothing more is told until then
-            is_time = (now - self._told_at).total_seconds() >= _BEAT_S
+            is_time = distance_s(self._told_at, now) >= _BEAT_S
             if is_due or is_time or n_bars % max(1, of_bars // _STEPS) == 0:
                 self._tell(streaming, n_bars, of_bars, at)
         elif is_late:
@@ -153,10 +162,14 @@ class PhaseBoard:
             "next_bar_at": None if at is None else at.isoformat(),
         }
         if told != self._told:
-            self._told, self._told_at = told, self._now()
-            dated = {**told, "told_at": self._told_at.isoformat()}
-            with suppress(StorageError):  # a full disk is the journal's to tell of
-                write_text(self._path, json.dumps(dated))
+            self._told = told
+            self._write(self._now())
+
+    def _write(self, now: datetime) -> None:
+        self._told_at = now
+        dated = {**self._told, "told_at": now.isoformat(), "lock": self._lock}
+        with suppress(StorageError):  # a full disk is the journal's to tell of
+            write_text(self._path, json.dumps(dated))
 
 
 class ToldBars:
@@ -189,25 +202,35 @@ class ToldBars:
         return self._board.stream(self._feed.known_bars(last), last + 1)
 
 
-def look_at_phase(folder: SessionFolder) -> Phase:
+def look_at_phase(folder: SessionFolder, *, began_at: datetime | None = None) -> Phase:
     """Return what the process of a session is at, and when it last gave a sign of life.
 
-    A process that has only just taken the lock has told nothing yet: it starts.
+    A process that has only just taken the lock has told nothing yet: it starts. One that journaled
+    since, or whose words are not ours, is of a program that tells in another way, or not at all.
+
+    Args:
+        folder: Of the session.
+        began_at: When its journal last says that a process began; None where that is not known.
     """
     path = folder.path / _FILE
-    beat_at, began_at = _time_of(path), _time_of(folder.lock)
+    beat_at, locked_at = _time_of(path), _time_of(folder.lock)
     if not folder.is_running:
         return Phase(NOT_RUNNING, beat_at=beat_at)
-    if beat_at is None:
-        return Phase(STARTING)
-    starting = Phase(STARTING, told_at=began_at, beat_at=beat_at)
-    if began_at is not None and beat_at < began_at:
-        return starting
+    starting = Phase(STARTING, told_at=None if beat_at is None else locked_at, beat_at=beat_at)
+    if began_at is not None and locked_at is not None and began_at >= locked_at:
+        starting = Phase(UNKNOWN, beat_at=beat_at)
     try:
         found = json.loads(path.read_text("utf-8"))
-        told_at, bar_at = found["told_at"], found["next_bar_at"]
-        if found["phase"] == STARTING:
+        lock = found.get("lock")
+        if lock is None:  # told by an older program, of this process or of one before
+            is_before = beat_at is None or locked_at is None or beat_at < locked_at
+        else:
+            is_before = lock != _stamp_of(folder.lock)
+        if is_before:
             return starting
+        if found["phase"] == STARTING and lock is not None:
+            return Phase(STARTING, told_at=locked_at, beat_at=beat_at)
+        told_at, bar_at = found["told_at"], found["next_bar_at"]
         return Phase(
             str(found["phase"]),
             found["warm_up"],
@@ -215,13 +238,14 @@ def look_at_phase(folder: SessionFolder) -> Phase:
             datetime.fromisoformat(told_at),
             beat_at,
         )
-    except (OSError, ValueError, TypeError, LookupError):
-        return starting
+    except (OSError, ValueError, TypeError, LookupError, AttributeError):
+        is_before = beat_at is None or locked_at is None or beat_at < locked_at
+        return starting if is_before else Phase(UNKNOWN, beat_at=beat_at)
 
 
-def read_phase(folder: SessionFolder) -> dict[str, Any]:
+def read_phase(folder: SessionFolder, *, began_at: datetime | None = None) -> dict[str, Any]:
     """Return what the process of a session is at, as plain values."""
-    found = look_at_phase(folder)
+    found = look_at_phase(folder, began_at=began_at)
     at = found.next_bar_at
     return {
         "phase": found.name,
@@ -230,7 +254,19 @@ def read_phase(folder: SessionFolder) -> dict[str, Any]:
     }
 
 
+def distance_s(one: datetime, other: datetime) -> float:
+    """Return the seconds between two times, whichever is later: a clock may have been set back."""
+    return abs((other - one).total_seconds())
+
+
 def _time_of(path: Path) -> datetime | None:
     with suppress(OSError):
         return datetime.fromtimestamp(path.stat().st_mtime, UTC)
+    return None
+
+
+def _stamp_of(path: Path) -> int | None:
+    """Return the time on disk of a file, to be compared with itself alone."""
+    with suppress(OSError):
+        return path.stat().st_mtime_ns
     return None

@@ -18,7 +18,7 @@ from torch import Tensor
 from tradingbot.domain.errors import ModelAnswerError
 from tradingbot.domain.plain_values import read_record
 from tradingbot.market.account import Account
-from tradingbot.market.advance import SentOrder, fill_order, open_terms
+from tradingbot.market.advance import SentOrder, fill_order, open_terms, settle_bar
 from tradingbot.market.arriving_bars import ArrivingBars
 from tradingbot.market.bars import Bar
 from tradingbot.market.costs import CostRates
@@ -179,7 +179,9 @@ class Sleeves:
         assert self._sent is not None
         terms = open_terms(agents.rules, account, row)
         fill = fill_order(agents.rules, agents.rates, account, row, self._sent.order, terms)
-        self._account = agents.settle(account, row, self._sent, fill)
+        # No venue holds these: what ends within a bar, or is delisted, ends as in the backtest.
+        moved = settle_bar(agents.rules, agents.rates, account, row, self._sent, fill)
+        self._account = moved.after
 
     def _decide(self, account: Account) -> tuple[NDArray[Any], NDArray[Any]]:
         """Let agents decide.

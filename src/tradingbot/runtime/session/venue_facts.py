@@ -32,6 +32,8 @@ class VenueFacts:
     """What they trade at now; None: at their last close."""
     quotes: Mapping[str, Quote] | None
     """Bid and ask now; None where there are none: nothing is quoted, or the market is closed."""
+    quoted_at: datetime
+    """When they were told, by the venue's clock."""
 
 
 def ask_venue(
@@ -60,6 +62,8 @@ def ask_venue(
     venue = broker.clock()
     skew_s = measure_skew(asked_at, venue.now, clock())
     drift = desk.holdings.find_drift(broker.positions())
+    # An order that waits for the opening meets another quote than that of a closed market.
+    quotes = _ask_quotes(desk, symbols) if closes is None and venue.is_open else None
     return VenueFacts(
         broker.account(),
         not venue.is_open,
@@ -68,8 +72,8 @@ def ask_venue(
         max((abs(float(units)) for units in drift.values()), default=0.0),
         broker.assets(symbols),
         _ask_prices(desk, symbols, closes),
-        # An order that waits for the opening meets another quote than that of a closed market.
-        _ask_quotes(desk, symbols) if closes is None and venue.is_open else None,
+        quotes,
+        venue.now + (clock() - asked_at),
     )
 
 

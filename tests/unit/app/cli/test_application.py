@@ -120,6 +120,17 @@ def test_error_is_a_json_document_where_that_is_asked_for(
     assert (document, captured.out) == (said, "")
 
 
+def test_remedy_of_a_json_document_names_the_workspace_that_was_given(
+    plant, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plant(DataError("bars must be there", remedy="Make them: tradingbot data generate"))
+
+    assert application.run(["--workspace", "my bars", "fail", "--json"]) == 2
+
+    remedy = json.loads(capsys.readouterr().err)["remedy"]
+    assert remedy == "Make them: tradingbot --workspace 'my bars' data generate"
+
+
 def test_usage_error_is_a_json_document_where_that_is_asked_for(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -113,7 +113,9 @@ def test_damaged_database_is_a_finding_and_an_unreadable_file_is_not(
     path = workspace / "journal.sqlite"
     content = path.read_bytes()
     path.write_bytes(content[:4096] + b"\xaa" * (len(content) - 4096))
-    assert call("verify")[0] == 1
+    code, broken = call("verify")
+    assert code == 1
+    assert f"tradingbot --workspace {workspace} journal restore" in broken["problem"]
 
     code, told = call("verify", "--journal", "/proc/self/mem")  # as where there is no permission
 

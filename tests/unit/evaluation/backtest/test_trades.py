@@ -78,14 +78,25 @@ def test_fill_that_turns_a_position_is_two_trades() -> None:
     assert trades.pnl_ccy == pytest.approx([4.0 - 0.44, 4.0 - 0.92])
 
 
-def test_stop_in_the_bar_of_entry_is_a_trade_of_one_bar() -> None:
-    stop = int(ExitReason.STOP_LOSS)
-    stopped = rebuilt([(2, 0, 1, 10, 1), (2, 0, -1, 9, 0)], [9], reason=stop)
-    wanted = rebuilt([(3, 0, 1, 10, 1), (5, 0, -1, 11, 0)], [9])
+@pytest.mark.parametrize(
+    ("reason", "is_within_bar"),
+    [
+        *((ExitReason.STOP_LOSS, True), (ExitReason.TAKE_PROFIT, True)),
+        *((ExitReason.DELISTED, True), (ExitReason.NONE, False)),
+        *((ExitReason.POSITION_LOSS, False), (ExitReason.MAX_HOLDING, False)),
+        *((ExitReason.EMERGENCY, False), (ExitReason.MARGIN_CALL, False)),
+    ],
+)
+def test_bar_of_an_exit_counts_where_the_exit_is_within_it(
+    reason: ExitReason, *, is_within_bar: bool
+) -> None:
+    at_once = rebuilt([(2, 0, 1, 10, 1), (2, 0, -1, 9, 0)], [9], reason=int(reason))
+    later = rebuilt([(3, 0, 1, 10, 1), (5, 0, -1, 11, 0)], [9], reason=int(reason))
 
-    assert (stopped.reason.tolist(), stopped.bars.tolist()) == ([stop], [1])
-    assert (wanted.reason.tolist(), wanted.bars.tolist()) == ([0], [2])
-    assert not stopped.is_open.any()
+    assert (at_once.reason.tolist(), later.reason.tolist()) == ([int(reason)], [int(reason)])
+    assert at_once.bars.tolist() == [int(is_within_bar)]
+    assert later.bars.tolist() == [2 + is_within_bar]
+    assert not at_once.is_open.any()
 
 
 def test_no_fills_make_no_trades() -> None:

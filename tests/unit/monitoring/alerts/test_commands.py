@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from fixtures.alert_servers import webhook_server
 from fixtures.watched_workspace import trading
 from tradingbot.app.cli.application import run
+from tradingbot.monitoring.alerts.store import WATCHER, AlertStore
 
 Ask = Callable[..., tuple[int, Any, str]]
 
@@ -113,8 +115,34 @@ def test_u09_channel_into_the_own_network_is_refused_unless_it_is_allowed(
     assert "allow_private: true" in said
 
 
-def test_alerts_of_a_calm_workspace_say_how_to_begin(ask: Ask) -> None:
+def test_alerts_of_a_calm_workspace_say_how_to_begin(tmp_path: Path, ask: Ask) -> None:
     code, _, said = ask("list")
 
     assert code == 0
-    assert "tradingbot alerts watch" in said
+    assert f"tradingbot --workspace {tmp_path} alerts watch" in said
+
+
+def test_commands_that_alerts_name_find_the_workspace_they_were_given(
+    tmp_path: Path, ask: Ask
+) -> None:
+    """The words of a rule, told over a channel and listed afterwards, name `paper kill`."""
+    wanted = f"then tradingbot --workspace {tmp_path} paper kill"
+    with trading(tmp_path) as trader:
+        trader.save("70000")
+        _, _, said = ask("watch", "--once", "--json")
+    listed = ask("list", "--all", "--json")[1]
+
+    assert wanted in said
+    assert wanted in listed["notices"][0]["text"]
+    assert "tradingbot paper" not in said + json.dumps(listed)
+
+
+def test_end_of_the_alerter_is_told_with_its_workspace(tmp_path: Path, ask: Ask) -> None:
+    ask("list")
+    with AlertStore(tmp_path) as store:
+        store.beat(WATCHER, datetime.now(UTC) - timedelta(minutes=5), process=1, interval_s=1.0)
+
+    code, _, said = ask("guard", "--once")
+
+    assert code == 1
+    assert f"Start it again: tradingbot --workspace {tmp_path} alerts watch" in said

@@ -320,3 +320,53 @@ def test_severity_of_a_notice_is_that_of_its_rule() -> None:
 
     assert notice.severity is AlertLevel.WARNING
     assert notice.title == "WARNING: rule, session a"
+
+
+def test_breach_fires_no_later_than_its_rule_asks_when_the_clock_is_set_back() -> None:
+    watch = Watch()
+    watch.look(0.3)
+
+    watch.look(0.3, after_s=-600.0)
+    for _ in range(5):
+        watch.look(0.3)
+
+    assert len(watch.times(FIRED)) == 1
+
+
+def test_breach_is_not_told_early_for_a_clock_that_is_set_back_by_a_second() -> None:
+    watch = Watch()
+    for _ in range(3):
+        watch.look(0.3)
+        watch.look(0.3, after_s=-1.0)
+
+    assert watch.told == []
+
+
+def test_cooldown_is_no_longer_than_its_rule_says_when_the_clock_is_set_back() -> None:
+    watch = Watch(replace(RULE, for_s=0.0))
+    watch.look(0.3)
+    watch.look(0.1)
+
+    watch.look(0.3, after_s=-3600.0)
+
+    assert len(watch.times(FIRED)) == 2
+
+
+def test_escalation_is_due_though_the_clock_was_set_back() -> None:
+    step = EscalationStep(900.0, ("pager",))
+    watch = Watch(replace(RULE, for_s=0.0, escalation=(step,)))
+    watch.look(0.3)
+
+    watch.look(0.3, after_s=-3600.0)
+    watch.look(0.3)
+
+    assert len(watch.times(ESCALATED)) == 1
+
+
+def test_what_is_no_longer_measured_ends_though_the_clock_was_set_back() -> None:
+    watch = Watch(replace(RULE, for_s=0.0))
+    watch.look(0.3)
+
+    watch.look(None, after_s=-3600.0)
+
+    assert len(watch.times(RESOLVED)) == 1

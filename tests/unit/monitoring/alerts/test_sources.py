@@ -30,6 +30,7 @@ from tradingbot.monitoring.alerts.engine import AlertObservation, EngineState, a
 from tradingbot.monitoring.alerts.metric import METRICS, MetricSample
 from tradingbot.monitoring.alerts.settings import AlertSettings, load_settings
 from tradingbot.monitoring.alerts.sources import disk as disk_source
+from tradingbot.monitoring.alerts.sources.servers import ServersSource
 from tradingbot.monitoring.alerts.sources.source import AlertSource, measure_all
 from tradingbot.monitoring.alerts.storm import StormLimits
 from tradingbot.runtime.journal import buffer as journal_buffer
@@ -349,3 +350,16 @@ def test_every_metric_is_measured_by_its_source_and_asked_for_by_a_rule(tmp_path
     assert asked == METRICS.keys()
     for source in sources:
         source.close()
+
+
+def test_answers_that_were_no_numbers_age_though_the_clock_was_set_back() -> None:
+    source, name = ServersSource(("http://127.0.0.1:1",)), "server 127.0.0.1:1"
+    assert source._count(name, 0.0, AT) == 0.0
+    assert source._count(name, 3.0, AT + timedelta(seconds=1)) == 3.0
+
+    back = AT - HOUR
+    assert source._count(name, 3.0, back) == 3.0  # not lost
+    for second in range(1, 120):
+        left = source._count(name, 3.0, back + timedelta(seconds=second))
+
+    assert left == 0.0  # nor told for an hour

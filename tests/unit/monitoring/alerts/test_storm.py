@@ -57,3 +57,13 @@ def test_end_of_something_critical_waits_for_the_next_group() -> None:
 
     assert told == ()
     assert [each.title for each in state.waiting] == ["c9", "waits"]
+
+
+def test_storm_of_before_a_clock_was_set_back_holds_nothing_back() -> None:
+    back = AT - timedelta(hours=1)
+
+    state, told = limit_storm(begin_storm(), [notice("n1")], back, LIMITS)
+
+    assert [each.title for each in told[:1]] == ["n1"]
+    assert told[1].incidents == ("waits",)
+    assert state.waiting == ()

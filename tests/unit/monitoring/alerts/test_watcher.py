@@ -232,3 +232,20 @@ def test_end_of_the_alerter_by_itself_is_no_alarm(tmp_path: Path, server: Receiv
         assert DeadMan(AlertReader(tmp_path)).life(datetime.now(UTC))[0] is AlerterLife.ALIVE
 
     assert DeadMan(AlertReader(tmp_path)).life(datetime.now(UTC))[0] is AlerterLife.STOPPED
+
+
+def test_u08_dead_alerter_is_told_of_though_the_clock_was_set_back(tmp_path: Path) -> None:
+    dead_man, back = DeadMan(AlertReader(tmp_path)), AT - timedelta(hours=1)
+    with AlertStore(tmp_path) as store:
+        store.beat(WATCHER, AT, process=7, interval_s=1.0)
+        assert dead_man.look(AT) is None
+        assert dead_man.look(back) is None  # both clocks were set: who lives says so again
+        told = dead_man.look(back + timedelta(seconds=1))
+        assert told is not None
+        assert "process 7 was heard of last before the clock was set back" in told.text
+
+        again = dead_man.look(back - timedelta(hours=1))
+        assert again is not None  # its repetition waits for no clock of before
+
+        store.beat(WATCHER, back, process=7, interval_s=1.0)
+        assert dead_man.life(back + timedelta(seconds=1))[0] is AlerterLife.ALIVE

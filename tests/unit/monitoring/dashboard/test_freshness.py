@@ -146,3 +146,42 @@ def test_replay_that_caught_up_is_live_though_it_wrote_long_ago() -> None:
     assert judge_session(caught_up, terms(bars="replay", speed=3600.0)).state == "live"
     later = replace(caught_up, now=now + timedelta(hours=1))
     assert judge_session(later, terms(bars="replay", speed=3600.0)).state == "stale"
+
+
+BACK = timedelta(minutes=10)
+
+
+def test_clock_set_back_tells_no_time_that_is_to_come() -> None:
+    ahead = Phase("not running", beat_at=FRIDAY_BAR + BACK)
+    dead = replace(heard(FRIDAY_BAR, running=False), phase=ahead)
+
+    assert judge_session(dead, terms()).since == FRIDAY_BAR
+    assert judge_file(FRIDAY_BAR, FRIDAY_BAR + BACK, is_running=True, due_s=3600).since == (
+        FRIDAY_BAR
+    )
+
+
+def test_replay_that_is_silent_is_stale_though_the_clock_was_set_back() -> None:
+    paced = terms(bars="replay", speed=60.0)  # silent for 70 s at most
+    hung = replace(heard(FRIDAY_BAR), at=FRIDAY_BAR + BACK)
+    writes = replace(hung, at=FRIDAY_BAR - timedelta(seconds=5))
+    told_before = replace(writes, phase=Phase("trading", None, None, FRIDAY_BAR + BACK, None))
+
+    assert judge_session(hung, paced).state == "stale"
+    assert judge_session(hung, paced).since == FRIDAY_BAR
+    assert judge_session(writes, paced).state == "live"
+    assert judge_session(told_before, paced).state == "live"
+
+
+def test_live_session_whose_last_bar_lies_ahead_is_stale() -> None:
+    found = judge_session(heard(FRIDAY_BAR - BACK), terms())
+
+    assert (found.state, found.since) == ("stale", FRIDAY_BAR - BACK)
+    assert "ahead of this clock" in found.why
+
+
+def test_file_that_was_written_far_ahead_is_stale() -> None:
+    ahead = FRIDAY_BAR + BACK
+
+    assert judge_file(FRIDAY_BAR, ahead, is_running=True, due_s=60).state == "stale"
+    assert judge_file(FRIDAY_BAR, ahead, is_running=True, due_s=900).state == "live"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -36,6 +37,22 @@ def test_page_without_any_data_says_what_to_do(tmp_path: Path, page: str) -> Non
     shown = run_page(tmp_path / "none", page)
 
     assert "tradingbot" in words_of(shown)
+
+
+@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("is_filled", [False, True], ids=["empty", "filled"])
+def test_commands_of_a_page_name_the_workspace_that_it_shows(
+    tmp_path: Path, page: str, is_filled: bool
+) -> None:
+    if is_filled:
+        fill_session(tmp_path, bars=3)
+        make_learning_run(tmp_path)
+
+    shown = words_of(run_page(tmp_path, page, options="--workspace w"))
+
+    commands = re.findall(r"\btradingbot (.{14})", shown)
+    assert commands or is_filled
+    assert all(each == "--workspace w " for each in commands), commands
 
 
 @pytest.mark.parametrize("page", PAGES)

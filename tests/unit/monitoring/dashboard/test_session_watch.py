@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +25,8 @@ from fixtures.watched_sessions import (
 )
 from tradingbot.domain.events.session import ActAudited
 from tradingbot.domain.trading_state import TradingState
+from tradingbot.monitoring.dashboard.settings import DashboardSettings
+from tradingbot.monitoring.dashboard.sources.watched_workspace import WatchedWorkspace
 from tradingbot.runtime.journal.equity import read_equity
 from tradingbot.runtime.journal.reading import JournalReader
 
@@ -199,3 +201,14 @@ def test_positions_that_a_kill_could_not_close_are_shown_until_they_are(tmp_path
     ]
     assert "Positions that a kill could not close yet" in shown
     assert view.unclosed == ()
+
+
+def test_session_that_begins_is_listed_though_the_clock_was_set_back(tmp_path: Path) -> None:
+    at = [FIRST]
+    watched = WatchedWorkspace(DashboardSettings(str(tmp_path)), lambda: at[0])
+    assert watched.sessions() == []
+    make_session(tmp_path)
+
+    at[0] -= timedelta(hours=1)
+
+    assert [each.name for each in watched.sessions()] == ["first"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from unittest import mock
@@ -75,23 +76,49 @@ def test_market_order_is_held_to_what_the_venue_trades_at(
 def test_D30_no_market_order_meets_a_crossed_or_a_wide_quote(
     tmp_path: Path, quote: Quote | None, code: str
 ) -> None:
-    limits = replace(WIDEST_SESSION_LIMITS, max_spread_frac=0.02)
+    found, n_asked = _denials_of(tmp_path, quote)
+
+    assert n_asked == 1  # all symbols of a bar at once
+    assert found == {code}
+
+
+@pytest.mark.parametrize(
+    ("age_s", "code"),
+    [
+        *((0.0, ""), (60.0, ""), (60.1, "QUOTE_OLD"), (3600.0, "QUOTE_OLD")),
+        *((-1.0, ""), (-60.1, "QUOTE_OLD"), (None, "QUOTE_OLD")),
+    ],
+)
+def test_D30_no_market_order_meets_a_quote_of_long_ago_or_of_no_known_time(
+    tmp_path: Path, age_s: float | None, code: str
+) -> None:
+    assert _denials_of(tmp_path, Quote(99.9, 100.1), age_s)[0] == {code}
+
+
+def _denials_of(
+    tmp_path: Path, quote: Quote | None, age_s: float | None = 0.0
+) -> tuple[set[str], int]:
+    """Return codes of the denials of a bar's orders, and how often quotes were asked for."""
+    limits = replace(WIDEST_SESSION_LIMITS, max_spread_frac=0.02, max_quote_age_s=60.0)
     opened = open_session(tmp_path, stop=FIRST + 3, session_limits=limits)
+    desk = opened.session.desk
     asked: list[Sequence[str]] = []
 
     def quotes(symbols: Sequence[str]) -> Mapping[str, Quote]:
         asked.append(symbols)
-        return {} if quote is None else dict.fromkeys(symbols, quote)
+        if quote is None:
+            return {}
+        now = desk.broker.clock().now
+        at = None if age_s is None else now - timedelta(seconds=age_s)
+        return dict.fromkeys(symbols, replace(quote, at=at))
 
-    opened.session.desk.quotes = quotes
-    _show_hours(opened.session.desk, is_open=True)
+    desk.quotes = quotes
+    _show_hours(desk, is_open=True)
     opened.run(FIRST + 1)
     orders = [each for each in opened.journal.orders(NAME) if "own account" not in str(each.reason)]
     opened.close()
-
     assert orders
-    assert len(asked) == 1  # all symbols of a bar at once
-    assert {(each.reason or "").split(":")[0] for each in orders} == {code}
+    return {(each.reason or "").split(":")[0] for each in orders}, len(asked)
 
 
 def _show_hours(desk: Desk, *, is_open: bool) -> None:
@@ -102,7 +129,7 @@ def _show_hours(desk: Desk, *, is_open: bool) -> None:
 
 
 def test_D30_order_with_a_limit_passes_whatever_is_quoted() -> None:
-    crossed = {"quote_is_crossed": True, "spread_frac": -0.5}
+    crossed = {"quote_is_crossed": True, "spread_frac": -0.5, "quote_age_s": 1e5}
     market = quiet_gate().judge(wanted(), known(**crossed))
     limit = {"order_type": OrderType.LIMIT, "limit_price": Decimal("100.00")}
 
@@ -111,11 +138,14 @@ def test_D30_order_with_a_limit_passes_whatever_is_quoted() -> None:
     assert isinstance(quiet_gate().judge(wanted(**limit), known(**crossed)), Approval)
 
 
-@pytest.mark.parametrize("quote", [(True, -0.5), (False, 0.5), (None, None)])
+@pytest.mark.parametrize(
+    "quote", [(True, -0.5, 0.0), (False, 0.5, 0.0), (False, 0.001, 1e5), (None, None, None)]
+)
 def test_D30_what_only_reduces_passes_whatever_is_quoted(
-    quote: tuple[bool | None, float | None],
+    quote: tuple[bool | None, float | None, float | None],
 ) -> None:
-    shown = {"quote_is_crossed": quote[0], "spread_frac": quote[1]}
+    names = ("quote_is_crossed", "spread_frac", "quote_age_s")
+    shown = dict(zip(names, quote, strict=True))
     held = {"held_units": 10.0, "entry_price": 100.0}
 
     assert isinstance(quiet_gate().judge(sale(), known(**held, **shown)), Approval)
@@ -140,10 +170,13 @@ def test_D30_quotes_of_a_closed_market_are_not_asked_for(tmp_path: Path) -> None
 
 def test_D30_last_quotes_are_read_and_a_lost_answer_is_no_quote() -> None:
     with FakeAlpaca(VenueOptions(symbols=("SPY", "BRK.B")), FaultPlan()) as fake:
-        fake.do(quotes={"SPY": [100, 100.2], "BRK.B": [400.1, 400]})
+        at = datetime(2026, 1, 5, 15, 0, tzinfo=UTC)
+        fake.do(time="2026-01-05T15:00:00Z")
+        fake.do(quotes={"SPY": [100, 100.2], "BRK.B": [400.1, 400, 90]})
         prices = AlpacaPrices(CREDENTIALS, settings_of(fake), Clock())
         found = prices.quotes(["SPY", "BRK-B", "QQQ"])
-        assert found == {"SPY": Quote(100.0, 100.2), "BRK-B": Quote(400.1, 400.0)}
+        old = Quote(400.1, 400.0, at - timedelta(seconds=90))
+        assert found == {"SPY": Quote(100.0, 100.2, at), "BRK-B": old}
         assert [each.is_crossed for each in found.values()] == [False, True]
         fake.do(faults={"next": [{"operation": "data", "fault": "502_html"}]})
         with pytest.raises(BrokerUnavailableError, match="what symbols trade at"):

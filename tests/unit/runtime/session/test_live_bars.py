@@ -218,3 +218,17 @@ def test_a_recorded_bar_that_is_gone_is_not_passed_over(tmp_path: Path) -> None:
 
     with pytest.raises(StorageError, match="one before it is missing"):
         list(record.read())
+
+
+def test_source_that_failed_is_asked_again_though_the_clock_was_set_back(world: World) -> None:
+    world.told.is_away, ask = True, world.open()
+    world.now = FRIDAY[0] + timedelta(minutes=30)
+    assert ask() is None
+    world.told.is_away = False
+    world.told.put("ABC", FRIDAY[0])
+
+    world.now -= timedelta(minutes=20)
+
+    bar = ask()
+    assert bar is not None
+    assert bar.closed_at == FRIDAY[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -10,13 +11,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fixtures.watched_sessions import begin, fill_session, make_session, settle, watch, writing
+from fixtures.watched_sessions import (
+    FIRST,
+    begin,
+    fill_session,
+    make_session,
+    settle,
+    watch,
+    writing,
+)
+from tradingbot.app.paper.status import status_of
 from tradingbot.domain.timeframe import BarGrid
 from tradingbot.monitoring.alerts.sources.sessions import WatchedSession
 from tradingbot.runtime.session.bars import MarketBar
 from tradingbot.runtime.session.clock import ExchangeHours
 from tradingbot.runtime.session.folder import SessionFolder
-from tradingbot.runtime.session.phase import PhaseBoard, look_at_phase, read_phase
+from tradingbot.runtime.session.phase import Phase, PhaseBoard, look_at_phase, read_phase
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 
@@ -170,3 +180,115 @@ def test_alert_of_old_data_comes_though_a_process_dies_of_every_start(tmp_path: 
 
 def _set_time(path: Path, at: datetime) -> None:
     os.utime(path, (at.timestamp(), at.timestamp()))
+
+
+OLDER = (
+    {"phase": "trading"},
+    {"phase": "trading", "warm_up": None, "next_bar_at": None},
+    {"state": "running", "bar": 12},
+    ["trading"],
+    "trading",
+)
+"""What programs of before, or of later, may have left in place of our words."""
+
+
+@pytest.mark.parametrize("told", OLDER)
+def test_words_of_another_program_are_unknown_and_no_start(
+    tmp_path: Path, folder: SessionFolder, told: object
+) -> None:
+    with folder.hold():
+        began = datetime.now(UTC)
+        (folder.path / "phase.json").write_text(json.dumps(told))
+        found = look_at_phase(folder)
+        status = status_of(folder)
+        (view,) = watch(tmp_path, began + timedelta(days=1)).sessions()
+
+    assert found.name == status["phase"] == "unknown"
+    assert not found.catches_up(began)
+    assert "starts" not in view.freshness.why  # judged by its journal
+
+
+def test_process_that_journaled_and_tells_nothing_is_unknown(folder: SessionFolder) -> None:
+    """A program that writes no such file trades: its journal says that it began."""
+    with folder.hold():
+        before = datetime.now(UTC) - timedelta(hours=1)
+        assert read_phase(folder, began_at=before)["phase"] == "starting"
+        began = datetime.now(UTC) + timedelta(seconds=1)
+        assert read_phase(folder, began_at=began)["phase"] == "unknown"
+        assert not look_at_phase(folder, began_at=began).catches_up(began)
+
+
+def test_words_without_their_lock_are_told_apart_by_their_time(folder: SessionFolder) -> None:
+    words = {"phase": "waiting", "warm_up": None, "next_bar_at": None}
+    words |= {"told_at": NOW.isoformat()}
+    file = folder.path / "phase.json"
+    with folder.hold():
+        file.write_text(json.dumps(words))
+        _set_time(file, datetime.now(UTC) + timedelta(seconds=5))
+        assert look_at_phase(folder).name == "waiting"
+        _set_time(file, NOW - timedelta(days=1))
+        assert look_at_phase(folder).name == "starting"
+        file.write_text("{")
+        _set_time(file, NOW - timedelta(days=1))
+        assert look_at_phase(folder).name == "starting"
+
+
+def test_clock_set_back_after_the_lock_was_taken_hides_no_phase(folder: SessionFolder) -> None:
+    """The lock is dated an hour ahead of all that its process says."""
+    with folder.hold():
+        _set_time(folder.lock, NOW + timedelta(hours=1))
+        board = board_of(folder, Wall())
+        board.take(next(bars(1, NOW)))
+        found = look_at_phase(folder)
+
+    assert found.name == "warming up"
+
+
+def test_sign_of_life_goes_on_when_the_clock_is_set_back(folder: SessionFolder) -> None:
+    wall = Wall()
+    with folder.hold():
+        board = board_of(folder, wall)
+        board.take(next(bars(1, NOW)))
+        _set_time(folder.path / "phase.json", NOW - timedelta(days=1))
+        wall.at -= timedelta(minutes=10)
+        board.beat()
+        found = look_at_phase(folder)
+
+    assert found.beat_at is not None
+    assert found.beat_at > NOW - timedelta(hours=1)
+    assert found.told_at == wall.at  # nothing is told in what is to come
+
+
+def test_progress_is_told_by_the_second_when_the_clock_is_set_back(folder: SessionFolder) -> None:
+    wall, seen = Wall(), []
+    with folder.hold():
+        board = board_of(folder, wall)
+        for place, _ in enumerate(board.stream(bars(40, NOW - timedelta(days=2)), 1000)):
+            wall.at += timedelta(seconds=-600 if place == 10 else 0.5)
+            seen.append(look_at_phase(folder))
+
+    assert seen[-1].told_at is not None
+    assert timedelta(0) <= wall.at - seen[-1].told_at <= timedelta(seconds=1.5)
+
+
+@pytest.mark.parametrize(("ahead_s", "comes_on"), [(50, True), (70, False), (3600, False)])
+def test_progress_far_ahead_of_the_clock_is_none(ahead_s: float, *, comes_on: bool) -> None:
+    told = Phase("catching up", None, None, NOW + timedelta(seconds=ahead_s), NOW)
+
+    assert told.catches_up(NOW) is comes_on
+
+
+def test_alert_of_old_data_comes_though_the_clock_was_set_back_behind_the_last_bar(
+    tmp_path: Path,
+) -> None:
+    folder = make_session(tmp_path, "live", bars="alpaca", stop_bar=None)
+    with writing(folder) as journal:
+        journal.record(*begin(), settle(0), session="live")
+    watched = WatchedSession(folder)
+    with folder.hold():
+        board_of(folder, Wall()).take(next(bars(1, NOW)))
+        samples = {each.metric: each for each in watched.measure(FIRST - timedelta(minutes=10))}
+    watched.close()
+
+    assert samples["data_age_s"].value == 600.0
+    assert "ahead of this clock" in samples["data_age_s"].text

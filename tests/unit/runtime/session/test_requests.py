@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from itertools import islice
 from pathlib import Path
 from unittest import mock
 
@@ -10,6 +11,7 @@ import pytest
 
 from fixtures.replayed_sessions import FIRST, NAME, open_session
 from tradingbot.data import atomic
+from tradingbot.data.sources.pacing import Clock
 from tradingbot.domain.errors import BrokerUnavailableError, TradingError
 from tradingbot.domain.events.session import ActAudited, AlertRaised
 from tradingbot.domain.order import OrderStatus
@@ -215,6 +217,41 @@ def test_B22_kill_that_closes_positions_is_not_cut_by_its_own_request(tmp_path: 
     opened.close()
 
     assert left == {}
+
+
+def test_session_without_bars_gives_a_sign_of_life_every_second(tmp_path: Path) -> None:
+    (tmp_path / "requests").mkdir()
+    opened = open_session(tmp_path, stop=STOP).run(until=FIRST + 2)
+    feed, slept, alive = opened.session.source, list[float](), list[int]()
+    with mock.patch.object(type(feed), "bars", return_value=iter([None] * 5)):
+        clock = Clock(sleep=slept.append)
+        pace = Pace(clock, is_live=True, alive=lambda: alive.append(len(slept)))
+        assert run_session(opened.session, SessionFolder(tmp_path), pace) == "finished"
+    opened.close()
+
+    assert alive == [0, 1, 2, 3, 4]
+    assert slept == [1.0] * 5
+
+
+@pytest.mark.parametrize("set_back_s", [0.0, 600.0])
+def test_rest_is_no_longer_for_a_clock_that_is_set_back(tmp_path: Path, set_back_s: float) -> None:
+    """A venue is asked again after seconds, not after the minutes by which the clock was set."""
+    (tmp_path / "requests").mkdir()
+    opened = open_session(tmp_path, stop=STOP).run(until=FIRST + 2)
+    feed = opened.session.source
+    bars = list(islice(feed.bars(after=FIRST + 1), 1))
+    at, slept = [datetime(2026, 1, 5, 15, tzinfo=UTC)], list[float]()
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        at[0] += timedelta(seconds=seconds - (set_back_s if len(slept) == 3 else 0.0))
+
+    clock = Clock(now=lambda: at[0], sleep=sleep)
+    with mock.patch.object(type(feed), "bars", return_value=iter(bars)):
+        run_session(opened.session, SessionFolder(tmp_path), Pace(clock, wait_s=lambda _: 10.0))
+    opened.close()
+
+    assert 10.0 <= sum(slept) <= 11.0
 
 
 def test_nothing_is_armed_that_has_not_tripped(tmp_path: Path) -> None:

@@ -84,6 +84,8 @@ class ServersSource:
     def _count(self, subject: str, total: float, now: datetime) -> float:
         """Return how much a total rose within the window; a server that restarts begins at 0."""
         known = self._counted.setdefault(subject, deque([(now, total)]))
+        if known[-1][0] > now:  # the clock was set back: what was counted ages from now on
+            known = self._counted[subject] = deque((min(at, now), n) for at, n in known)
         if total < known[-1][1]:
             known.clear()
             known.append((now, 0.0))

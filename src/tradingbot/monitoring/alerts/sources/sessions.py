@@ -169,13 +169,16 @@ class WatchedSession:
             return self._sample("data_age_s", 0.0)
         if self._due is None or self._due[0] != last:
             self._due = (last, self._next_close(last))
-        phase = look_at_phase(self.folder)
+        phase = look_at_phase(self.folder, began_at=self._known.started_at)
         if phase.name != STARTING:
             self._starts_since = None
         elif self._starts_since is None:
             self._starts_since = phase.told_at
         if replace(phase, told_at=self._starts_since or phase.told_at).catches_up(now):
             return self._sample("data_age_s", 0.0, f"it is {phase.name}")
+        if last > now:  # the clock was set back: by it no bar would be due for long
+            told = f"its last bar closed at {last.isoformat()}, ahead of this clock"
+            return self._sample("data_age_s", (last - now).total_seconds(), told)
         age_s = max(0.0, (now - self._due[1]).total_seconds())
         return self._sample("data_age_s", age_s, f"a bar was due at {self._due[1].isoformat()}")
 

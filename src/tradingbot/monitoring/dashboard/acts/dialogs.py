@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from tradingbot.domain.errors import UserError
+from tradingbot.domain.named_commands import name_options
 from tradingbot.monitoring.dashboard import markup
 from tradingbot.monitoring.dashboard.acts.desk import (
     ActsDesk,
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
 
 _READ_ONLY = (
     "Everything here is read-only. To act, give an API key of scope {scope}: "
-    "`tradingbot keys create NAME --scope {scope}`. Every act is audited under its id."
+    "tradingbot keys create NAME --scope {scope}. Every act is audited under its id."
 )
 
 
@@ -33,7 +36,7 @@ def offer_session_acts(frame: Frame, view: SessionView) -> None:
     if place is None or place.folder is None:
         return
     with st.expander("Act: stop, kill, arm"):
-        st.caption(_READ_ONLY.format(scope="trade"))
+        st.html(markup.note(frame.with_workspace(_READ_ONLY.format(scope="trade"))))
         left, right = st.columns(2)
         act: Any = left.selectbox("Act", ("kill", "stop", "arm"), key=f"act-{view.name}")
         reason = right.text_input("Reason, journaled", key=f"reason-{view.name}", max_chars=200)
@@ -49,7 +52,8 @@ def offer_session_acts(frame: Frame, view: SessionView) -> None:
             words, must_type=view.name if act == "arm" else "", name=f"{act}-{view.name}"
         )
         if key is not None:
-            _do(lambda: frame.desk.ask_session(key, ask, address=_address()), f"{view.name}-{act}")
+            done = partial(frame.desk.ask_session, key, ask, address=_address())
+            _do(frame, done, f"{view.name}-{act}")
 
 
 def offer_model_acts(frame: Frame) -> None:
@@ -61,7 +65,7 @@ def offer_model_acts(frame: Frame) -> None:
     if not versions:
         return
     with st.expander("Act: promote, roll back"):
-        st.caption(_READ_ONLY.format(scope="admin"))
+        st.html(markup.note(frame.with_workspace(_READ_ONLY.format(scope="admin"))))
         left, right = st.columns(2)
         names = [each.name for each in versions][::-1]
         version = str(left.selectbox("Version", names, key="version"))
@@ -82,11 +86,17 @@ def offer_model_acts(frame: Frame) -> None:
         words = describe_model_act(ask, versions)
         key = _confirm(words, must_type=version, name="model")
         if key is not None:
-            _do(lambda: frame.desk.decide_model(key, ask, address=_address()), f"{version}-{to}")
+            done = partial(frame.desk.decide_model, key, ask, address=_address())
+            _do(frame, done, f"{version}-{to}")
 
 
-def ask_for_key(desk: ActsDesk) -> bool:
-    """Ask a reader from beyond loopback for a key of scope read; tell whether one was given."""
+def ask_for_key(desk: ActsDesk, options: str = "") -> bool:
+    """Ask a reader from beyond loopback for a key of scope read; tell whether one was given.
+
+    Args:
+        desk: That knows the keys.
+        options: What commands that a refusal names need before the noun.
+    """
     known = st.session_state.get("reader")
     if known:
         try:
@@ -102,7 +112,7 @@ def ask_for_key(desk: ActsDesk) -> bool:
             try:
                 desk.identify(presented, "read", address=_address(), what="the dashboard")
             except UserError as e:
-                st.html(markup.note(str(e), tone="warm"))
+                st.html(markup.note(name_options(str(e), options), tone="warm"))
             else:
                 st.session_state["reader"] = presented
                 st.rerun()
@@ -132,11 +142,12 @@ def _confirm(words: str, *, must_type: str, name: str) -> str | None:
     return presented
 
 
-def _do(act: Any, name: str) -> None:
+def _do(frame: Frame, act: Callable[[], str], name: str) -> None:
     try:
         done = act()
     except UserError as e:
-        st.html(markup.note(f"Nothing was done: {e}", tone="warm"))
+        words = frame.with_workspace(f"Nothing was done: {e}")
+        st.html(markup.note(words, tone="warm"))
         return
     st.session_state.pop(f"token-{name}", None)
     st.html(markup.note(done, tone="good"))

@@ -39,7 +39,7 @@ def show_agents(frame: Frame) -> None:
     sessions = [view.name for view in frame.watched.sessions() if view.symbols]
     runs = [run.id for run in frame.watched.runs.summaries() if run.agents]
     if not sessions and not runs:
-        st.html(markup.nothing(_NOTHING))
+        st.html(markup.nothing(frame.with_workspace(_NOTHING)))
         return
     sources = [f"session {name}" for name in sessions] + [f"run {run}" for run in runs]
     left, right = st.columns([2, 1])
@@ -122,7 +122,8 @@ def _test_profit(frame: Frame, run: RunView) -> tuple[list[AgentCell], str]:
     evaluation = frame.watched.evaluations.read(run.summary.id)
     played = _played(evaluation)
     if not played:
-        return [], f"Run {run.summary.id} was not evaluated: tradingbot evaluate {run.summary.id}"
+        words = f"Run {run.summary.id} was not evaluated: tradingbot evaluate {run.summary.id}"
+        return [], frame.with_workspace(words)
     agents = run.summary.agents
     gains = [played[a].total_return_frac if a in played else math.nan for a in agents]
     words = (
@@ -246,7 +247,8 @@ def _show_attention(frame: Frame, run: RunView) -> None:
     policy = None if dossier is None else dossier.policy
     if policy is None or policy.attention is None or policy.attention_lags is None:
         why = dict(policy.unavailable).get("attention", "") if policy is not None else ""
-        st.html(markup.nothing(why or f"Not analysed yet: tradingbot evaluate {run.summary.id}"))
+        words = f"Not analysed yet: tradingbot evaluate {run.summary.id}"
+        st.html(markup.nothing(why or frame.with_workspace(words)))
         return
     lags = [str(lag) for lag in policy.attention_lags]
     weights = np.array([policy.attention])

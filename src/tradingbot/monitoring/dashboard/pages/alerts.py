@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 import streamlit as st
@@ -39,7 +39,8 @@ def show_alerts(frame: Frame) -> None:
         try:
             _show_alerter(frame, now)
         except UserError as e:
-            st.html(markup.note(f"The alerts cannot be read: {e}", tone="warm"))
+            words = frame.with_workspace(f"The alerts cannot be read: {e}")
+            st.html(markup.note(words, tone="warm"))
         sessions = frame.watched.sessions()
         st.markdown("**What sessions wrote in their journals**")
         rows = [(view.name, each) for view in sessions for each in view.alerts]
@@ -53,20 +54,21 @@ def show_alerts(frame: Frame) -> None:
                 st.html(markup.note(_about(view, frame.zone)))
                 st.html(markup.meters(view.breakers))
         if not any(view.breakers for view in sessions):
-            st.html(markup.nothing("No session has breakers yet: tradingbot paper start MODEL"))
+            words = "No session has breakers yet: tradingbot paper start MODEL --name NAME"
+            st.html(markup.nothing(frame.with_workspace(words)))
 
     page()
 
 
 def _show_alerter(frame: Frame, now: datetime) -> None:
-    reader = AlertReader(frame.watched.folder)
+    reader, start = AlertReader(frame.watched.folder), frame.with_workspace(_START)
     if not reader.is_present:
-        st.html(markup.nothing(f"No alerter watched this workspace yet. {_START}"))
+        st.html(markup.nothing(f"No alerter watched this workspace yet. {start}"))
         return
     beat = reader.heartbeat()
     if beat is None or beat.stopped_at is not None:
         at = frame.zone.moment(beat.stopped_at, seconds=True) if beat else ""
-        st.html(markup.note(f"The alerter does not run; it ended {at}. {_START}", tone="amber"))
+        st.html(markup.note(f"The alerter does not run; it ended {at}. {start}", tone="amber"))
     elif beat.is_late(now):
         since = frame.zone.moment(beat.at, seconds=True)
         st.html(markup.note(f"The alerter is silent: stale since {since}.", tone="warm"))
@@ -79,7 +81,7 @@ def _show_alerter(frame: Frame, now: datetime) -> None:
         opened, {key: by for key, (_, by, _) in acknowledged.items()}, frame.zone
     )
     st.html(markup.table(incidents, nothing="Nothing needs attention now."))
-    notices = list_notices(reader.notices(limit=50), frame.zone)
+    notices = list_notices(reader.notices(limit=50), frame.zone, frame.with_workspace)
     st.html(markup.table(notices, nothing="Nothing was told yet."))
     counts = reader.delivery_counts()
     told = "; ".join(
@@ -112,8 +114,10 @@ def list_incidents(opened: Sequence[Incident], taken: dict[str, str], zone: Zone
     return record_table(columns, opened, "Open incidents")
 
 
-def list_notices(rows: Sequence[NoticeRow], zone: Zone) -> Table:
-    """Return what was told, and what became of it."""
+def list_notices(
+    rows: Sequence[NoticeRow], zone: Zone, written: Callable[[str], str] = str
+) -> Table:
+    """Return what was told, and what became of it; `written` completes commands of a text."""
 
     def fate(row: NoticeRow) -> Cell:
         sent = [each.channel for each in row.deliveries if each.is_sent]
@@ -125,7 +129,7 @@ def list_notices(rows: Sequence[NoticeRow], zone: Zone) -> Table:
     columns = [
         text_column("at", lambda row: text(zone.moment(row.notice.at, seconds=True))),
         text_column("kind", lambda row: text(row.notice.kind.value)),
-        text_column("what", lambda row: Cell(row.notice.title, "", note=row.notice.text)),
+        text_column("what", lambda row: Cell(row.notice.title, "", note=written(row.notice.text))),
         column("incidents", lambda row: Cell(count(row.notice.n_incidents))),
         text_column("told by", fate),
     ]

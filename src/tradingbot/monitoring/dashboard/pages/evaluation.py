@@ -48,7 +48,7 @@ def show_evaluation(frame: Frame) -> None:
             chosen = str(st.selectbox("Evaluated run", evaluated, key="evaluated"))
             _show_evaluation(frame, frame.watched.evaluations.read(chosen))
         else:
-            st.html(markup.nothing(_NOTHING))
+            st.html(markup.nothing(frame.with_workspace(_NOTHING)))
         _show_spaces(frame, frame.watched.evaluations.spaces(runs))
 
     page()
@@ -60,7 +60,7 @@ def _show_evaluation(frame: Frame, found: JudgedRun) -> None:
         reasons = memo.reasons[:3] + memo.counter_evidence[:2]
         st.html(markup.banner(_TONES[memo.verdict], memo.verdict, memo.headline, reasons))
     if found.problem:
-        st.html(markup.note(f"No verdict: {found.problem}", tone="warm"))
+        st.html(markup.note(frame.with_workspace(f"No verdict: {found.problem}"), tone="warm"))
     if dossier is None:
         return
     head, test = dossier.header, dossier.test
@@ -89,7 +89,7 @@ def _show_evaluation(frame: Frame, found: JudgedRun) -> None:
             words = f"Windows with alpha above 0, of those traded: {share_words(share)}."
             st.html(markup.note(words))
         else:
-            st.html(markup.nothing(_why(found, "walk_forward")))
+            st.html(markup.nothing(frame.with_workspace(_why(found, "walk_forward"))))
         st.markdown("**Seeds**")
         if dossier.seeds is not None and dossier.seeds.rows:
             frame.show(draw_seeds(dossier.seeds, frame.palette), "seeds")
@@ -99,7 +99,7 @@ def _show_evaluation(frame: Frame, found: JudgedRun) -> None:
                 )
             )
         else:
-            st.html(markup.nothing(_why(found, "seeds")))
+            st.html(markup.nothing(frame.with_workspace(_why(found, "seeds"))))
     with right:
         st.markdown("**Costs by delay**")
         if dossier.sensitivity is not None and dossier.sensitivity.surface_bps:
@@ -108,7 +108,7 @@ def _show_evaluation(frame: Frame, found: JudgedRun) -> None:
                 markup.note(f"Mean {dossier.sensitivity.judged}, bp per bar, on the test part.")
             )
         else:
-            st.html(markup.nothing(_why(found, "sensitivity")))
+            st.html(markup.nothing(frame.with_workspace(_why(found, "sensitivity"))))
     st.markdown("**League table**")
     _show_section(league_section(dossier))
 
@@ -134,7 +134,8 @@ def _show_section(section: Section) -> None:
 def _show_spaces(frame: Frame, rows: list[SpaceRow]) -> None:
     st.markdown("**Discrete against continuous**")
     if not rows:
-        st.html(markup.nothing("No run is finished: tradingbot train --preset quick"))
+        words = "No run is finished: tradingbot train --preset quick"
+        st.html(markup.nothing(frame.with_workspace(words)))
         return
     left, right = st.columns([1, 2], gap="medium")
     with left:
@@ -143,8 +144,11 @@ def _show_spaces(frame: Frame, rows: list[SpaceRow]) -> None:
         st.html(markup.table(list_spaces(rows), nothing=""))
     kinds = {row.action_space for row in rows}
     if len(kinds) < 2:
-        words = f"All finished runs are {', '.join(kinds)}: train another to compare, "
-        st.html(markup.note(f"{words}tradingbot train --set task.rules.action.space=discrete"))
+        words = (
+            f"All finished runs are {', '.join(kinds)}: train another to compare, "
+            "tradingbot train --set task.rules.action.space=discrete"
+        )
+        st.html(markup.note(frame.with_workspace(words)))
 
 
 def list_spaces(rows: list[SpaceRow]) -> Table:

@@ -10,6 +10,7 @@ from typing import Any
 
 import streamlit as st
 
+from tradingbot.domain.named_commands import name_options
 from tradingbot.monitoring.dashboard import markup
 from tradingbot.monitoring.dashboard.acts.desk import ActsDesk
 from tradingbot.monitoring.dashboard.acts.dialogs import ask_for_key
@@ -33,6 +34,10 @@ class Frame:
     def refresh_s(self) -> float:
         """Seconds between two looks."""
         return self.watched.settings.refresh_s
+
+    def with_workspace(self, text: str) -> str:
+        """Write the commands that a text names so that they find this workspace."""
+        return name_options(text, self.watched.settings.options)
 
     @contextmanager
     def reading(self, what: str, *, is_new: bool) -> Iterator[None]:
@@ -123,7 +128,7 @@ def open_frame(settings: DashboardSettings) -> Frame | None:
     watched, desk = open_workspace(settings), open_desk(settings)
     theme: Theme = "dark" if st.context.theme.type == "dark" else "light"
     st.html(markup.style_sheet(palette_of(theme)))
-    if not settings.is_loopback and not ask_for_key(desk):
+    if not settings.is_loopback and not ask_for_key(desk, settings.options):
         return None
     return _choose_frame(watched, desk, palette_of(theme))
 

@@ -28,17 +28,18 @@ def show_ledger(frame: Frame) -> None:
         try:
             found, entries = frame.watched.trials.by_data(), frame.watched.trials.entries()
         except UserError as e:
-            st.html(markup.note(f"The ledger cannot be read: {e}", tone="warm"))
+            words = frame.with_workspace(f"The ledger cannot be read: {e}")
+            st.html(markup.note(words, tone="warm"))
             return
         if not found:
-            st.html(markup.nothing(_NOTHING))
+            st.html(markup.nothing(frame.with_workspace(_NOTHING)))
             return
         names = [f"{each.data[:12]} ({len(each.trials)} trials)" for each in found]
         chosen = str(st.selectbox("Data", names, key="data"))
         _show_data(frame, found[names.index(chosen)] if chosen in names else found[0])
         with st.expander(f"Every entry, the last {min(len(entries), _SHOWN)} of {len(entries)}"):
             table = list_entries(entries[: -_SHOWN - 1 : -1], frame.zone)
-            st.html(markup.table(table, nothing=_NOTHING))
+            st.html(markup.table(table, nothing=frame.with_workspace(_NOTHING)))
 
     page()
 
@@ -69,7 +70,7 @@ def _show_data(frame: Frame, found: TrialsOfData) -> None:
             "entries of the net return. A best below the dashed line is no more than luck."
         )
     )
-    st.html(markup.table(list_trials(found), nothing=_NOTHING))
+    st.html(markup.table(list_trials(found), nothing=frame.with_workspace(_NOTHING)))
 
 
 def list_trials(found: TrialsOfData) -> Table:

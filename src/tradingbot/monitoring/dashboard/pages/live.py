@@ -39,10 +39,14 @@ def show_live(frame: Frame) -> None:
         known = {name: each for name, each in expected.items() if each is not None}
         alarms = list_alarms(frame.watched.folder, frame.zone)
         found = judge_outlook(sessions, known, frame.zone, alarms=alarms)
-        st.html(markup.banner(found.tone, found.word, found.headline, found.reasons))
+        reasons = [frame.with_workspace(each) for each in found.reasons]
+        st.html(markup.banner(found.tone, found.word, found.headline, reasons))
         if frame.watched.problem:
             st.html(
-                markup.note(f"The journal cannot be read: {frame.watched.problem}", tone="warm")
+                markup.note(
+                    frame.with_workspace(f"The journal cannot be read: {frame.watched.problem}"),
+                    tone="warm",
+                )
             )
         if len(sessions) > 1:
             table = list_sessions(sessions, frame.zone, frame.watched.clock())
@@ -51,7 +55,7 @@ def show_live(frame: Frame) -> None:
     outlook()
     name = _choose_session(frame)
     if name is None:
-        st.html(markup.nothing(f"No session is on record. {_START}"))
+        st.html(markup.nothing(frame.with_workspace(f"No session is on record. {_START}")))
         return
 
     @st.fragment(run_every=frame.refresh_s)
@@ -84,7 +88,8 @@ def _show_session(frame: Frame, view: SessionView) -> None:
     st.subheader(markup.plain_text(view.name), anchor=False)
     if view.problem:
         since = zone.moment(view.freshness.since, seconds=True)
-        st.html(markup.note(f"Stale since {since}. {view.problem}", tone="warm"))
+        words = frame.with_workspace(f"Stale since {since}. {view.problem}")
+        st.html(markup.note(words, tone="warm"))
     st.html(markup.figures(key_figures(view, zone, now), mark="equity"))
     if view.unclosed:
         st.html(markup.table(list_unclosed(view), nothing=""))

@@ -26,14 +26,16 @@ def show_models(frame: Frame) -> None:
         try:
             versions = frame.watched.versions()
         except UserError as e:
-            st.html(markup.note(f"The registry cannot be read: {e}", tone="warm"))
+            words = frame.with_workspace(f"The registry cannot be read: {e}")
+            st.html(markup.note(words, tone="warm"))
             return
         current = [f"{each.name} is on {each.state}" for each in versions if each.state == "paper"]
         st.html(markup.note("; ".join(current) or "No version is on paper."))
-        st.html(markup.table(list_versions(versions, frame.zone), nothing=_NOTHING))
+        nothing = frame.with_workspace(_NOTHING)
+        st.html(markup.table(list_versions(versions, frame.zone), nothing=nothing))
         events = sorted((e for v in versions for e in v.events), key=lambda e: str(e.at))
         with st.expander("Every decision"):
-            st.html(markup.table(list_decisions(events[::-1], frame.zone), nothing=_NOTHING))
+            st.html(markup.table(list_decisions(events[::-1], frame.zone), nothing=nothing))
 
     registry()
     offer_model_acts(frame)

@@ -48,7 +48,7 @@ def show_training(frame: Frame) -> None:
     """Show the page."""
     st.header("Training", anchor=False)
     if not frame.watched.runs.summaries():
-        st.html(markup.nothing(_NOTHING))
+        st.html(markup.nothing(frame.with_workspace(_NOTHING)))
         return
 
     @st.fragment(run_every=frame.refresh_s)
@@ -56,7 +56,8 @@ def show_training(frame: Frame) -> None:
         runs = frame.watched.runs.summaries()
         running = [run for run in runs if run.is_running]
         st.html(markup.note(f"{count(len(running))} of {count(len(runs))} runs train now."))
-        st.html(markup.table(list_runs(runs, frame.zone), nothing=_NOTHING))
+        table = list_runs(runs, frame.zone)
+        st.html(markup.table(table, nothing=frame.with_workspace(_NOTHING)))
 
     overview()
     names = [run.id for run in frame.watched.runs.summaries()]
@@ -106,7 +107,8 @@ def _show_run(frame: Frame, run: RunView) -> None:
             markup.note(f"Stale since {since}: a process trains, and wrote nothing.", tone="warm")
         )
     if run.problem or run.summary.problem:
-        st.html(markup.note(run.problem or run.summary.problem, tone="warm"))
+        words = frame.with_workspace(run.problem or run.summary.problem)
+        st.html(markup.note(words, tone="warm"))
     if run.summary.steps_per_agent:
         done = min(run.steps / run.summary.steps_per_agent, 1.0)
         st.progress(done, text=f"{percent(done, 0)} of the budget")
@@ -226,7 +228,7 @@ def _show_hours(frame: Frame, run: str) -> None:
     watch = frame.watched.agents(traded[0]) if traded else None
     if watch is None:
         words = "No session trades the model of this run: tradingbot paper start MODEL --name NAME"
-        st.html(markup.nothing(words))
+        st.html(markup.nothing(frame.with_workspace(words)))
         return
     cells = watch.actions_by_hour(frame.zone).T
     names = [each.name for each in Action]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from functools import lru_cache
 from typing import Literal
@@ -12,7 +12,7 @@ from tradingbot.domain.errors import UserError
 from tradingbot.domain.timeframe import BarGrid, Timeframe
 from tradingbot.monitoring.dashboard.sources.session_place import WatchedTerms
 from tradingbot.runtime.session.clock import ExchangeHours
-from tradingbot.runtime.session.phase import NOT_RUNNING, STARTING, Phase
+from tradingbot.runtime.session.phase import NOT_RUNNING, STARTING, Phase, distance_s
 
 Liveness = Literal["live", "waiting", "stale", "stopped", "ended", "unknown", "catching up"]
 GRACE_S = 120.0
@@ -60,7 +60,19 @@ def judge_session(heard: Heard, terms: WatchedTerms | None) -> Freshness:
     A live one must have settled every bar that closed two minutes ago or earlier by the exchange's
     calendar; a replay must have said something ten seconds after its next bar was due by its speed.
     One that starts, or takes bars of before again, is behind and not stale as long as it comes on.
+    No time is told that is to come, as one of a clock that was set back since would be.
     """
+    return heard_by(_judge(heard, terms), heard.now)
+
+
+def heard_by(found: Freshness, now: datetime) -> Freshness:
+    """Return a freshness whose time is not to come: nothing was heard later than now."""
+    if found.since is None or found.since <= now:
+        return found
+    return replace(found, since=now)
+
+
+def _judge(heard: Heard, terms: WatchedTerms | None) -> Freshness:
     if terms is None or heard.is_running is None:
         return Freshness("unknown", heard.at, "only its journal is known here")
     if not heard.is_running:
@@ -104,8 +116,8 @@ def judge_file(
         return Freshness("ended", written_at)
     if written_at is None:
         return Freshness("waiting", None, "nothing was written yet")
-    due = written_at + timedelta(seconds=due_s)
-    return Freshness("stale", written_at) if now > due else Freshness("live", written_at)
+    is_late = distance_s(written_at, now) > due_s
+    return Freshness("stale" if is_late else "live", min(written_at, now))
 
 
 def _judge_replay(heard: Heard, bar: datetime, terms: WatchedTerms) -> Freshness:
@@ -122,8 +134,8 @@ def _judge_replay(heard: Heard, bar: datetime, terms: WatchedTerms) -> Freshness
         gap_s = gap.total_seconds() / terms.speed
     silence_s = gap_s + REPLAY_GRACE_S
     said = [each for each in (heard.at, heard.phase.told_at) if each is not None]
-    at = max(said, default=None)
-    if at is not None and (heard.now - at).total_seconds() > silence_s:
+    at = min(said, default=None, key=lambda each: distance_s(each, heard.now))
+    if at is not None and distance_s(at, heard.now) > silence_s:
         return Freshness("stale", at, f"nothing for more than {silence_s:.0f} s")
     return Freshness("live", at)
 
@@ -134,6 +146,8 @@ def _judge_live(heard: Heard, bar: datetime, terms: WatchedTerms) -> Freshness:
         due = hours.next_close(bar)
     except UserError:
         return Freshness("stale", bar, "the calendar knows no bar after its last one")
+    if bar > heard.now + timedelta(seconds=GRACE_S):
+        return Freshness("stale", heard.now, "its last bar closed ahead of this clock")
     if heard.now > due + timedelta(seconds=GRACE_S):
         return Freshness("stale", due, "a bar closed and was not settled")
     is_open = hours.clock(heard.now).is_open

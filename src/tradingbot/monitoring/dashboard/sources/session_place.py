@@ -59,9 +59,15 @@ class SessionPlace:
         """Whether a process trades it now; None where that cannot be seen from here."""
         return None if self.folder is None else self.folder.is_running
 
-    def phase(self) -> Phase:
-        """Return what its process is at, and its last sign of life."""
-        return Phase(NOT_RUNNING) if self.folder is None else look_at_phase(self.folder)
+    def phase(self, began_at: datetime | None = None) -> Phase:
+        """Return what its process is at, and its last sign of life.
+
+        Args:
+            began_at: When its journal last says that a process began.
+        """
+        if self.folder is None:
+            return Phase(NOT_RUNNING)
+        return look_at_phase(self.folder, began_at=began_at)
 
     def terms(self) -> WatchedTerms | None:
         """Return what it is held to; None where only its journal is known, or it is damaged."""

@@ -31,6 +31,11 @@ class EquitySeries:
     def __len__(self) -> int:
         return len(self.at)
 
+    def extended(self, at: NDArray[np.datetime64], equity_ccy: NDArray[np.float64]) -> EquitySeries:
+        """Return it with the bars that followed."""
+        joined = np.concatenate([self.equity_ccy, equity_ccy])
+        return EquitySeries(np.concatenate([self.at, at]), joined)
+
 
 NO_EQUITY = EquitySeries(np.array([], "datetime64[us]"), np.array([], np.float64))
 

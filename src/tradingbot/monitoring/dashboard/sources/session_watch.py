@@ -8,9 +8,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 
-import numpy as np
-from numpy.typing import NDArray
-
 from tradingbot.domain.errors import UserError
 from tradingbot.domain.events.event import Event
 from tradingbot.domain.events.session import (
@@ -29,7 +26,12 @@ from tradingbot.monitoring.dashboard.sources.breaker_distance import (
     BreakerDistance,
     measure_distances,
 )
-from tradingbot.monitoring.dashboard.sources.freshness import Freshness, Heard, judge_session
+from tradingbot.monitoring.dashboard.sources.freshness import (
+    Freshness,
+    Heard,
+    heard_by,
+    judge_session,
+)
 from tradingbot.monitoring.dashboard.sources.session_place import SessionPlace, WatchedTerms
 from tradingbot.monitoring.dashboard.sources.session_view import (
     NO_EQUITY,
@@ -144,10 +146,8 @@ class SessionWatch:
         self._realised = {str(row["fill_id"]): row["realised_pnl_ccy"] for row in changes}
         rows = read_equity(self._reader, name, after=known.equity_seq)
         if len(rows.at):
-            known.equity, known.equity_seq = (
-                _extend(known.equity, rows.at, rows.equity_ccy),
-                rows.seq,
-            )
+            known.equity = known.equity.extended(rows.at, rows.equity_ccy)
+            known.equity_seq = rows.seq
             known.state = self._reader.state(name)
         known.breakers = _recall(self._reader, name, known.state)
         known.seq, known.heard_at, self._view = head, self.place.written_at() or self._clock(), None
@@ -173,16 +173,16 @@ class SessionWatch:
         return self._view
 
     def _freshness(self) -> Freshness:
-        known = self._known
+        known, place = self._known, self.place
         bar = None if known.state is None else known.state.at
-        running = self.place.is_running
-        seen = (known.heard_at, bar, len(known.equity), running, self.place.phase())
-        heard = Heard(self._clock(), *seen)
-        return judge_session(heard, self.place.terms())
+        phase = place.phase(None if known.started is None else known.started.at)
+        seen = (known.heard_at, bar, len(known.equity), place.is_running, phase)
+        return judge_session(Heard(self._clock(), *seen), place.terms())
 
     def _unreadable(self, problem: str) -> SessionView:
         self._disconnect()
-        fresh = Freshness("stale", self._known.heard_at, "its journal cannot be read")
+        told = Freshness("stale", self._known.heard_at, "its journal cannot be read")
+        fresh = heard_by(told, self._clock())
         if self._view is None:
             self._view = self._build(fresh)
         self._view = replace(self._view, freshness=fresh, problem=problem)
@@ -240,14 +240,6 @@ class SessionWatch:
             )
             for fill in fills
         )
-
-
-def _extend(
-    series: EquitySeries, at: NDArray[np.datetime64], equity: NDArray[np.float64]
-) -> EquitySeries:
-    return EquitySeries(
-        np.concatenate([series.at, at]), np.concatenate([series.equity_ccy, equity])
-    )
 
 
 def _recall(

@@ -109,7 +109,7 @@ class WatchedWorkspace:
     def _watched(self) -> list[SessionWatch]:
         with self._lock:
             now = self.clock()
-            if self._listed_at is None or now - self._listed_at > _LIST_EVERY:
+            if self._listed_at is None or abs(now - self._listed_at) > _LIST_EVERY:
                 self._listed_at = now
                 self._list()
             return [self._watches[name] for name in sorted(self._watches)]

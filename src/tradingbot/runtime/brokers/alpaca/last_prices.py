@@ -11,7 +11,7 @@ from tradingbot.domain.errors import BrokerUnavailableError
 from tradingbot.domain.quote import Quote
 from tradingbot.runtime.brokers.alpaca.access import AlpacaBrokerSettings
 from tradingbot.runtime.brokers.alpaca.data_wire import FAILURES, DataWire
-from tradingbot.runtime.brokers.alpaca.reading import SymbolNames, number
+from tradingbot.runtime.brokers.alpaca.reading import SymbolNames, moment, number
 
 _Read = TypeVar("_Read")
 
@@ -37,7 +37,7 @@ class AlpacaPrices:
         return self._read(self._wire.last_trades, symbols, lambda row: float(number(row["p"])))
 
     def quotes(self, symbols: Sequence[str]) -> dict[str, Quote]:
-        """Return bid and ask of each; left out are those that have none.
+        """Return bid and ask of each, and since when; left out are those that have none.
 
         Raises:
             BrokerUnavailableError: If it cannot be told.
@@ -62,4 +62,5 @@ class AlpacaPrices:
 
 
 def _quote_of(row: Any) -> Quote:
-    return Quote(float(number(row["bp"])), float(number(row["ap"])))
+    at = moment(row["t"]) if "t" in row else None
+    return Quote(float(number(row["bp"])), float(number(row["ap"])), at)
