@@ -104,7 +104,7 @@ class Desk:
                 "journal must confirm what is recorded",
                 was="it did not at the end of the session",
                 where=self.session,
-                remedy="Free its disk or reach its database, then go on: tradingbot paper resume",
+                remedy=f"Free its disk or reach it, then: tradingbot paper resume {self.session}",
             )
 
     def restore(

@@ -68,11 +68,12 @@ def _apply(session: TradingSession, due: Sequence[AnnouncedSplit]) -> None:
         alerts.append(_alert(session, event))
         _rebase(session, event)
     if not session.keep(*events, *alerts):
+        name = session.desk.session
         raise JournalUnavailableError(
             "the journal must hold a split before the session goes on",
             was="not confirmed",
-            where=session.desk.session,
-            remedy="Free its disk or reach its database, then go on: tradingbot paper resume",
+            where=name,
+            remedy=f"Free its disk or reach it, then: tradingbot paper resume {name}",
         )
     session.stream_again()
 
