@@ -54,8 +54,8 @@ def vtrace_vs_ppo(
 ) -> Iterator[BenchRecord]:
     """Time all until their deterministic policies earn the same share of the oracle's return.
 
-    PPO's preset is what one would start from; PPO that is tuned for the same tells what is V-trace's
-    and what the settings'.
+    PPO's preset is what one would start from; PPO that is tuned for the same tells what V-trace
+    does and what its settings do.
 
     Args:
         n_agents: Symbols of the planted market.
