@@ -33,6 +33,7 @@ from tradingbot.evaluation.gates.judging import judge_figures, judge_gates
 from tradingbot.evaluation.gates.result import GateResult
 from tradingbot.executors.executor import Progress, ignore_progress
 from tradingbot.runs.lock import hold_lock
+from tradingbot.training.session import RUNS_FOLDER
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ def _begin(request: CampaignRequest, workspace: Path, until: str) -> CampaignSta
     """Return the status that a campaign begins with, or goes on from.
 
     Phases after the last one that is to be walked stay as they are, and with them the verdict. One
-    whose bars were refused before any phase ended begins anew with other data and settings.
+    whose bars were refused, so that nothing was stored or trained, begins anew with other options.
 
     Raises:
         ConfigError: If a campaign of this name asked for something else.
@@ -121,7 +122,7 @@ def _begin(request: CampaignRequest, workspace: Path, until: str) -> CampaignSta
     if (folder / STATUS_FILE).is_file():
         before = read_status(folder)
         if before.identity != request.identity:
-            if not before.has_ended_phase and request.dataset not in BarStore(workspace).names():
+            if not _has_made_anything(request, workspace):
                 return begun
             raise ConfigError(
                 "a campaign must go on with the data and settings that it began with",
@@ -138,6 +139,12 @@ def _begin(request: CampaignRequest, workspace: Path, until: str) -> CampaignSta
         if any(begun.phase(name).state != "waiting" for name in ("full", "final")):
             begun = replace(begun, verdict=before.verdict, headline=before.headline)
     return begun
+
+
+def _has_made_anything(request: CampaignRequest, workspace: Path) -> bool:
+    """Tell whether one of this name stored bars or began a run: phases find those by name."""
+    runs = (workspace / RUNS_FOLDER).glob(f"{request.run_name('*')}")
+    return request.dataset in BarStore(workspace).names() or any(runs)
 
 
 def _walk_phase(

@@ -72,12 +72,6 @@ class CampaignStatus:
         """The phase that runs now."""
         return next((each for each in self.phases if each.state == "running"), None)
 
-    @property
-    def has_ended_phase(self) -> bool:
-        """Tell whether any phase was walked to its end, whatever came of it."""
-        not_ended = ("waiting", "running", "interrupted")
-        return any(phase.state not in not_ended for phase in self.phases)
-
     def phase(self, name: str) -> PhaseRecord:
         """Return a phase by its name."""
         return next(each for each in self.phases if each.name == name)

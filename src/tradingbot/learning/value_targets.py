@@ -98,7 +98,8 @@ def vtrace(  # noqa: PLR0913 - what is known of a step, by name
     Raises:
         ValueError: If the tensors do not share one shape.
 
-    Source: Espeholt et al. 2018 (arXiv:1802.01561), equations 1 and 2, and remark 2 for λ.
+    Source: Espeholt et al. 2018 (arXiv:1802.01561), equations 1 and 2, and remark 2 for λ;
+    λ in the advantage as in RLax, so that it is the generalised one without lag.
     """
     shape = (log_ratio_t, reward_t, value_t, value_tp1, terminated_t, truncated_t, discount)
     _require_one_shape(*shape)

@@ -20,6 +20,7 @@ def acting_checkpoint(run: RunDirectory) -> Checkpoint:
     Raises:
         StorageError: If there is none, or it is damaged.
     """
+    resume = f"tradingbot train --resume {run.id}"
     for label in _ACTING:
         checkpoint, skipped = latest_good(run, to_resume=False, label=label)
         if skipped:  # another checkpoint would trade differently
@@ -27,7 +28,7 @@ def acting_checkpoint(run: RunDirectory) -> Checkpoint:
                 f"the {label} checkpoint of a run must be whole to act from",
                 was=skipped[0],
                 where=str(run.path),
-                remedy=f"Go on with the run, which writes it anew: train --resume {run.id}",
+                remedy=f"Go on with the run, which writes it anew: {resume}",
             )
         if checkpoint is not None:
             return checkpoint
@@ -35,7 +36,7 @@ def acting_checkpoint(run: RunDirectory) -> Checkpoint:
         "run must have a checkpoint to act from",
         was="none",
         where=str(run.path),
-        remedy=f"Go on with the run: train --resume {run.id}",
+        remedy=f"Go on with the run: {resume}",
     )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.tiny_campaign import tiny_campaign
+from fixtures.tiny_campaign import OPTIONS, tiny_campaign
 from tradingbot.app.cli.application import run
 from tradingbot.campaign import phases
 from tradingbot.campaign.phases import (
@@ -19,6 +19,7 @@ from tradingbot.campaign.phases import (
     walk_full,
     walk_master,
 )
+from tradingbot.campaign.request import campaign_config
 from tradingbot.campaign.session import CampaignCallbacks, WalkedCampaign, walk_campaign
 from tradingbot.campaign.status import LOCK_FILE, PhaseRecord, StatusBoard, read_status
 from tradingbot.campaign.training_phase import PhaseTools
@@ -224,6 +225,27 @@ def _data(workspace: Path) -> str:
 
 def _told(walked: WalkedCampaign) -> list[PhaseRecord]:
     return [replace(phase, took_s=0.0) for phase in walked.status.phases]
+
+
+def test_runs_of_other_data_are_not_taken_for_its_own(
+    walked: WalkedCampaign, workspace: Path
+) -> None:
+    """A rerun that dies in its first phase leaves all phases waiting, and runs that are found."""
+    for phase in walked.status.phases:
+        if (workspace / "runs" / f"tiny-{phase.name}").is_dir():
+            break
+    else:
+        pytest.fail("no phase made a run")
+    folder = workspace / "campaigns" / "tiny"
+    before = read_status(folder)
+    waiting = tuple(PhaseRecord(phase.name) for phase in before.phases)
+    StatusBoard(folder, replace(before, phases=waiting, state="interrupted")).write()
+    config = campaign_config("quick", OPTIONS, "other-market", generates=True)
+    try:
+        with pytest.raises(ConfigError, match="must go on with the data"):
+            walk_campaign(tiny_campaign(config=config), workspace, until="data")
+    finally:
+        StatusBoard(folder, before).write()
 
 
 def test_campaign_whose_bars_were_refused_begins_anew_with_other_options(tmp_path: Path) -> None:

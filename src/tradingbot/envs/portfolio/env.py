@@ -92,13 +92,7 @@ class PortfolioEnv(gym.Env[dict[str, Any], Any]):
             raise ConfigError("policy must be callable", was=was, where="PortfolioEnv")
         self.world, self.policy = world, policy
         self.config = read_config("sleeve" if config is None else config)
-        account = self.config.rules.account
-        if account.closes_delisted:  # a sleeve would pay the haircut, the portfolio would not
-            raise ConfigError(
-                "delisted_after_bars must be left out in a portfolio: its net orders fill at opens",
-                was=str(account.delisted_after_bars),
-                where="PortfolioEnv",
-            )
+        _require_no_exits(self.config)
         start_mask(world, self.config)
         writer = ObservationWriter(world, self.config)
         paths = run_sleeves(
@@ -192,6 +186,19 @@ class PortfolioEnv(gym.Env[dict[str, Any], Any]):
             "positions": own[:, 1].copy(),
             "portfolio": whole[1:].copy(),
         }
+
+
+def _require_no_exits(config: EnvConfig) -> None:
+    """Refuse what ends a sleeve's position without an order of the portfolio at an open."""
+    account = config.rules.account
+    for name, ends in (
+        ("stop_loss_frac and take_profit_frac", account.watches_bars),
+        ("delisted_after_bars", account.closes_delisted),
+    ):
+        if ends:
+            was = ", ".join(str(getattr(account, each)) for each in name.split(" and "))
+            rule = f"{name} must be left out in a portfolio: its net orders fill at opens"
+            raise ConfigError(rule, was=was, where="PortfolioEnv")
 
 
 def on_simplex(action: NDArray[np.generic], n_sleeves: int) -> NDArray[np.float64]:

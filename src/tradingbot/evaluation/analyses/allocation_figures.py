@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tradingbot.data.factor import MarketFactor
 from tradingbot.evaluation.allocation.rules import EQUAL_WEIGHT
@@ -13,6 +14,9 @@ from tradingbot.evaluation.dossier.allocation import OUTSIDE_FRAC, Allocation, S
 from tradingbot.evaluation.metrics import returns
 from tradingbot.evaluation.performance.measure import annual_sharpe_or_zero
 from tradingbot.evaluation.statistics.policy_intervals import net_bps_interval
+from tradingbot.learning.allocation_shrinkage import EQUAL_CASH_FRAC
+
+_SAME_WEIGHTS_FRAC = 1e-6
 
 
 def measure_allocation(
@@ -45,9 +49,22 @@ def measure_allocation(
         moved_per_bar_frac=float(moved.mean()) if len(moved) else 0.0,
         fixed=EQUAL_WEIGHT,
         over_fixed_annual_frac=years[0] - years[1],
-        over_fixed_bps=net_bps_interval(mine - theirs),
+        over_fixed_bps=net_bps_interval(added_by_master(mine, theirs, weights)),
         fixed_alpha_bps=net_bps_interval(theirs),
     )
+
+
+def added_by_master(
+    mine: NDArray[np.float64], theirs: NDArray[np.float64], weights: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return alpha over equal weight that keeps as much cash as a master in equal weight does.
+
+    With the cash alone a master would add to sleeves that lose, and take from those that earn. One
+    that gives every sleeve the same at every bar is the fixed allocation, and adds nothing.
+    """
+    if np.ptp(weights[:, :-1]) < _SAME_WEIGHTS_FRAC:  # the last one is cash
+        return np.zeros_like(mine)
+    return mine - (1.0 - EQUAL_CASH_FRAC) * theirs
 
 
 def _rows(subject: PortfolioRun, played: Backtest) -> tuple[SleeveRow, ...]:

@@ -17,6 +17,7 @@ from tradingbot.evaluation.backtest import Backtest
 from tradingbot.evaluation.dossier.analysis import Health
 from tradingbot.evaluation.metrics.trading import action_entropy
 from tradingbot.evaluation.performance.measure import action_histograms
+from tradingbot.evaluation.statistics.policy_intervals import net_bps_interval
 from tradingbot.training.result_file import read_result
 
 _COLLAPSED_FRAC = 0.95
@@ -75,7 +76,7 @@ def repeats_itself(played: Backtest, histogram: NDArray[np.float64]) -> bool:
 
 
 def held_in_one(subject: EvaluatedRun, played: Backtest) -> bool:
-    """Tell whether a portfolio holds one sleeve of several, and equal weight does as well.
+    """Tell whether a portfolio holds one sleeve of several without surely earning more than all.
 
     Of the bars of the backtest, which nothing was learned from. Capital in cash is in no sleeve.
     """
@@ -85,7 +86,7 @@ def held_in_one(subject: EvaluatedRun, played: Backtest) -> bool:
     if of_sleeves.shape[1] < 2 or float(of_sleeves.mean(axis=0).max()) <= _ALL_IN_ONE_FRAC:
         return False
     (even,) = subject.backtest_allocations("test", names=[EQUAL_WEIGHT])
-    return float((played.portfolio_returns - even.portfolio_returns).mean()) <= 0.0
+    return net_bps_interval(played.portfolio_returns - even.portfolio_returns).low <= 0.0
 
 
 def _warnings(row: dict[str, Any]) -> list[dict[str, Any]]:

@@ -48,7 +48,7 @@ class Allocation:
     over_fixed_annual_frac: float
     """Return a year less that of the fixed allocation of the same sleeves."""
     over_fixed_bps: Interval | None = None
-    """What the master adds: alpha per bar less that of the fixed allocation on the same bars, basis
-    points. None in dossiers from before it was measured."""
+    """What the master adds, basis points: alpha per bar less that of the fixed allocation on the
+    same bars, with as much in cash as a master in equal weight keeps. None in older dossiers."""
     fixed_alpha_bps: Interval | None = None
     """Alpha per bar of the fixed allocation, basis points: what is the sleeves' own."""

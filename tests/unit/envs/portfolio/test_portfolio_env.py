@@ -205,11 +205,15 @@ def test_policy_that_cannot_be_called_is_refused(world):
         PortfolioEnv(world, "buy", CONFIG)
 
 
-def test_haircut_that_sleeves_alone_would_pay_is_refused(world):
-    account = replace(CONFIG.rules.account, delisted_after_bars=20)
+@pytest.mark.parametrize(
+    ("name", "value", "was"),
+    [("delisted_after_bars", 20, "20"), ("stop_loss_frac", 0.01, "0.01, inf")],
+)
+def test_exits_that_sleeves_alone_would_make_are_refused(world, name, value, was):
+    account = replace(CONFIG.rules.account, **{name: value})
     config = replace(CONFIG, rules=replace(CONFIG.rules, account=account))
 
-    with pytest.raises(ConfigError, match=r"delisted_after_bars must be left out .* was 20"):
+    with pytest.raises(ConfigError, match=rf"{name}.* must be left out .* was {was}"):
         PortfolioEnv(world, lambda seen: seen, config)
 
 

@@ -23,6 +23,7 @@ from tradingbot.evaluation.gates.judging import judge_gates
 from tradingbot.evaluation.performance.record import AGENTS
 from tradingbot.evaluation.pipeline.config import load_evaluate_config
 from tradingbot.evaluation.pipeline.session import Evaluation, EvaluationRequest, evaluate_run
+from tradingbot.learning.allocation_shrinkage import EQUAL_CASH_FRAC
 from tradingbot.market.portfolio.net_orders import SleeveBars
 
 SETTINGS = {
@@ -79,7 +80,8 @@ def test_capital_cash_and_the_fixed_allocation_are_measured(evaluated: Evaluatio
     adds, alone = found.over_fixed_bps, found.fixed_alpha_bps
     assert adds is not None
     assert alone == fixed.earned.alpha_bps
-    paired = master.earned.alpha_bps.estimate - fixed.earned.alpha_bps.estimate
+    in_cash = 1.0 - EQUAL_CASH_FRAC
+    paired = master.earned.alpha_bps.estimate - in_cash * fixed.earned.alpha_bps.estimate
     assert adds.estimate == pytest.approx(paired)
     assert adds.low < adds.estimate < adds.high
     (gate,) = (each for each in evaluated.memo.gates if each.gate == "master/over_fixed")
