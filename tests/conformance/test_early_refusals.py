@@ -350,6 +350,7 @@ MISTAKES: dict[str, str] = {
     "dashboard --host nowhere": "host must be an IP address",
     "dashboard --host 0.0.0.0": "must have an API key of scope read",
     "dashboard --port 65536": "--port",
+    "dashboard --allow-host http://desk": "host must be a name",
     "dashboard --journal gone.sqlite": "journal must exist",
     "dashboard --refresh 0": "--refresh",
     "serve --host example.org": "host must be an IP address",

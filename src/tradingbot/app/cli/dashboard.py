@@ -21,6 +21,14 @@ def serve_dashboard(
         str, Option(metavar="ADDRESS", help="IP address; another than loopback asks for a key.")
     ] = "127.0.0.1",
     port: Annotated[int, Option(min=0, max=65535, help="Port; 0: any that is free.")] = 8501,
+    allow_host: Annotated[
+        list[str] | None,
+        Option(
+            metavar="NAME[:PORT]",
+            help="Name that it answers under beside its own, e.g. of a reverse proxy; one of "
+            "elsewhere asks for a key. May be given again.",
+        ),
+    ] = None,
     journal: Annotated[
         str | None,
         Option(
@@ -38,6 +46,7 @@ def serve_dashboard(
 
     Everything is read-only; stopping, killing, arming, promoting and rolling back ask for an API
     key of the right scope and are audited. Beyond loopback every reader needs a key of scope read.
+    Requests under a host name that is neither its own nor allowed are refused.
     Needs the extra: dashboard. Ends with Ctrl-C.
 
     Example: [bold]tradingbot dashboard[/bold]
@@ -49,7 +58,9 @@ def serve_dashboard(
 
     invocation = invocation_of(context)
     workspace, options = str(invocation.workspace), invocation.options
-    settings = DashboardSettings(workspace, host, port, journal, refresh, options)
+    settings = DashboardSettings(
+        workspace, host, port, journal, refresh, tuple(allow_host or ()), options
+    )
     free = require_dashboard(settings, datetime.now(UTC))
 
     def tell(address: str) -> None:

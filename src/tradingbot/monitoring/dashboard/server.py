@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from tradingbot.domain.errors import ConfigError, MissingExtraError
+from tradingbot.monitoring.dashboard.host_guard import HostGuard
 from tradingbot.monitoring.dashboard.palette import Theme, palette_of
+from tradingbot.monitoring.dashboard.served_hosts import hosts_of
 from tradingbot.monitoring.dashboard.settings import DashboardSettings
 from tradingbot.serving.access.keys import KeyBook
 from tradingbot.serving.server.address import bind
@@ -37,7 +42,7 @@ def require_dashboard(settings: DashboardSettings, now: datetime) -> int:
             raise ConfigError(
                 "a dashboard beyond loopback must have an API key of scope read",
                 was="none",
-                where=settings.host,
+                where=", ".join((settings.host, *settings.allow_hosts)),
                 remedy="Make one: tradingbot keys create NAME --scope read",
             )
     require_packages()
@@ -58,14 +63,34 @@ def run_dashboard(settings: DashboardSettings, port: int, *, told: Callable[[str
     """
     # Streamlit reads these before flags; a stray file of another project must not decide.
     os.environ.pop("STREAMLIT_SERVER_ADDRESS", None)
-    from streamlit import config
-    from streamlit.web import bootstrap
+    from starlette.middleware import Middleware
+    from streamlit.starlette import App
 
-    for name, value in options_of(settings, port).items():
-        config.set_option(name, value)
+    served = hosts_of(settings.host, port, settings.allow_hosts)
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    told(f"http://{host}:{port}")
-    bootstrap.run(str(PAGE_SCRIPT), False, [settings.as_text()], {})
+
+    @asynccontextmanager
+    async def tell(_: App) -> AsyncIterator[None]:
+        told(f"http://{host}:{port}")  # its socket listens already
+        yield
+
+    guard = Middleware(HostGuard, served=served)
+    page = App(PAGE_SCRIPT, lifespan=tell, middleware=[guard])
+    sys.argv = [str(PAGE_SCRIPT), settings.as_text()]
+    with _ended_by_signals():
+        # Given as flags, options stay as they are when a file of Streamlit's changes meanwhile.
+        page.run(config=options_of(settings, port))
+
+
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """Let a signal end the block, as Ctrl-C does: the server raises it again after its own end."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        with suppress(KeyboardInterrupt):
+            yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def options_of(settings: DashboardSettings, port: int) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from tradingbot.domain.checks import CheckedFields, bounded
 from tradingbot.domain.errors import ConfigError
 from tradingbot.domain.plain_values import as_plain_values, read_record
+from tradingbot.monitoring.dashboard.served_hosts import LOOPBACK, read_host
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,9 @@ class DashboardSettings(CheckedFields):
     """Journal beside those of the workspace: a path, or postgresql://USER@HOST/DATABASE."""
     refresh_s: float = bounded(0.4, "[0.1, 60]")
     """Seconds between two looks at what may have changed."""
+    allow_hosts: tuple[str, ...] = ()
+    """Names that it answers under beside its own, NAME[:PORT], e.g. of a reverse proxy; one of
+    elsewhere asks every reader for a key."""
     options: str = ""
     """What commands that a page names need before the noun, e.g. `--workspace w`."""
 
@@ -36,11 +40,14 @@ class DashboardSettings(CheckedFields):
         except ValueError as e:
             rule, remedy = "host must be an IP address", "Write e.g. 127.0.0.1"
             raise ConfigError(rule, was=repr(self.host[:80]), remedy=remedy) from e
+        for each in self.allow_hosts:
+            read_host(each)
 
     @property
     def is_loopback(self) -> bool:
-        """Whether this machine alone can reach it."""
-        return ip_address(self.host).is_loopback
+        """Whether this machine alone is to reach it: it is under no name of elsewhere either."""
+        names = {read_host(each)[0] for each in self.allow_hosts}
+        return ip_address(self.host).is_loopback and names <= set(LOOPBACK)
 
     @property
     def folder(self) -> Path:
