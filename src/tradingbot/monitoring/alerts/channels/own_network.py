@@ -1,29 +1,43 @@
 """Addresses in the machine's own network are refused: an alert must not become a way in.
 
 What counts is the address that a socket connects to, not the name that was written: an audit hook
-of the interpreter sees every connection of the block, so that names that resolve inward, redirects,
-and names that resolve otherwise the second time are refused alike.
+of the interpreter sees every connection of the block. It lets addresses pass and no name: one that
+is connected to is looked up by the system, apart from whoever judges it, and a resolver that tells
+the two differently would lead inward. Libraries look names up first and connect to what they found,
+as `socket.create_connection` does; what was judged is then what is connected to.
 """
 
 from __future__ import annotations
 
 import ipaddress
-import re
 import socket
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from tradingbot.domain.errors import ChannelError, ConfigError
 from tradingbot.monitoring.alerts.channels.channel import NetworkTerms
 
 REMEDY = "Set allow_private: true for this channel where that is meant"
-_NUMBERS = re.compile(r"[0-9a-fx.]+", re.IGNORECASE)
 _WATCHED = frozenset({"socket.connect", "socket.sendto", "socket.sendmsg"})
-_ENDS_WITH_IPV4 = tuple(map(ipaddress.IPv6Network, ("64:ff9b::/96", "::/96")))
-"""NAT64, and IPv6 addresses of old that carry one of IPv4."""
+_SOCKET_HERE = "a socket of this machine"
+_ENDS_WITH_IPV4 = tuple(map(ipaddress.IPv6Network, ("64:ff9b::/96", "::ffff:0:0/96")))
+"""NAT64, and IPv4 as IPv6 sockets write it: what they carry counts."""
+_PUBLIC = ipaddress.IPv6Network("2000::/3")
+"""All that IANA gives out for the internet; the rest of IPv6 is of sites, links and translators."""
+_NOT_SURELY_PUBLIC = tuple(
+    map(
+        ipaddress.ip_network,
+        (
+            *("2001::/23", "2001:db8::/32", "2002::/16", "3ffe::/16", "3fff::/20"),
+            *("192.0.0.0/24", "192.88.99.0/24"),
+        ),
+    )
+)
+"""Teredo and other protocols, documents, 6to4, what was given back, relays of 6to4: they may carry
+another address within, or Python's versions disagree about them."""
 _guarded = threading.local()
 _installing = threading.Lock()
 _is_installed = False
@@ -34,7 +48,7 @@ class OwnNetworkError(ChannelError, OSError):
 
 
 def is_own_network(address: str) -> bool:
-    """Tell whether an IP address is not one of the public internet.
+    """Tell whether an IP address is not surely one of the public internet.
 
     Example:
         >>> [is_own_network(each) for each in ("127.0.0.1", "169.254.169.254", "::ffff:10.0.0.1")]
@@ -43,10 +57,12 @@ def is_own_network(address: str) -> bool:
         False
     """
     found = ipaddress.ip_address(address.partition("%")[0])
-    mapped = getattr(found, "ipv4_mapped", None) or getattr(found, "sixtofour", None)
     if any(found in each for each in _ENDS_WITH_IPV4):
-        mapped = ipaddress.IPv4Address(found.packed[-4:])
-    return not found.is_global or found.is_multicast or bool(mapped and not mapped.is_global)
+        found = ipaddress.IPv4Address(found.packed[-4:])
+    if any(found in each for each in _NOT_SURELY_PUBLIC):
+        return True
+    is_given_out = found.version == 4 or found in _PUBLIC
+    return not (is_given_out and found.is_global) or found.is_multicast
 
 
 @contextmanager
@@ -104,29 +120,39 @@ def _look(event: str, arguments: tuple[Any, ...]) -> None:
     place = arguments[1]
     if place is None:  # sent to where it is connected, which was looked at
         return
-    is_file = not isinstance(place, tuple)  # a socket of this machine
-    host = "a socket of this machine" if is_file else str(place[0])
-    if is_file or any(map(is_own_network, _addresses_of(host, None))):
+    host = str(place[0]) if isinstance(place, tuple) else _SOCKET_HERE
+    address = _address(host)
+    if address is None or is_own_network(address):
         refusals.append(host)
         raise refuse_connection(host)
 
 
 def refuse_connection(host: str) -> OwnNetworkError:
-    """Return the error of a connection into the own network."""
-    rule = "a channel must not connect into the machine's own network"
-    return OwnNetworkError(rule, was=host, remedy=REMEDY)
+    """Return the error of a connection into the own network, or by a name that was not judged."""
+    if host == _SOCKET_HERE or _address(host) is not None:
+        rule = "a channel must not connect into the machine's own network"
+        return OwnNetworkError(rule, was=host, remedy=REMEDY)
+    rule = "a channel must connect to an address, not by a name, which may lead elsewhere later"
+    return OwnNetworkError(rule, was=host, remedy=f"Write its number, e.g. 93.184.215.14. {REMEDY}")
 
 
-def _addresses_of(host: str, port: int | None) -> list[str]:
-    """Return what a host stands for: itself where it is an address in any writing."""
+def _address(host: str) -> str | None:
+    """Return an address as it is written everywhere; None where a host is anything else."""
     try:
-        return [str(ipaddress.ip_address(host.partition("%")[0]))]
+        return str(ipaddress.ip_address(host.partition("%")[0]))
     except ValueError:
-        pass
+        return None
+
+
+def _addresses_of(host: str, port: int) -> list[str]:
+    """Return what a host stands for now, in any writing: 2130706433 and 0x7f.1 are 127.0.0.1."""
+    written = _address(host)
+    if written is not None:
+        return [written]
+    with suppress(OSError):
+        return [socket.inet_ntoa(socket.inet_aton(host))]
     try:
-        if _NUMBERS.fullmatch(host):  # 2130706433 and 0x7f.1 are 127.0.0.1 to the system
-            return [socket.inet_ntoa(socket.inet_aton(host))]
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except OSError:
+    except (OSError, UnicodeError):  # nobody knows it, or it is no name at all
         return []
     return [str(place[0]) for *_, place in found]
