@@ -13,16 +13,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from tradingbot.domain.errors import ChannelError
-from tradingbot.domain.events.session import AlertLevel
+from tradingbot.monitoring.alerts.audience import audience_of
 from tradingbot.monitoring.alerts.channels.channel import AlertChannel
-from tradingbot.monitoring.alerts.notice import AlertNotice, NoticeKind
+from tradingbot.monitoring.alerts.notice import AlertNotice
 from tradingbot.monitoring.alerts.settings import AlertSettings
 from tradingbot.monitoring.alerts.store import Delivery
 
 MOST_WAITING = 1000
 """Notices in the queue of one channel."""
 _PAUSE_S = 0.25
-_LEVELS = tuple(AlertLevel)
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,7 @@ class Dispatcher:
 
     def send(self, number: int, notice: AlertNotice) -> None:
         """Give a notice to its channels; returns at once."""
-        chosen = self._chosen(notice)
+        chosen = audience_of(notice, self._settings.channels)
         given = set(chosen)
         notice = replace(notice, text=self._written(notice.text))
         for name in chosen:
@@ -99,16 +98,6 @@ class Dispatcher:
                 each.put_nowait(None)
             except queue.Full:
                 continue  # its thread sees that it is over after the task at hand
-
-    def _chosen(self, notice: AlertNotice) -> list[str]:
-        """Return the channels of a notice: those it names, or all that are loud enough for it."""
-        if notice.channels:
-            return list(notice.channels)
-        rank = _LEVELS.index(notice.severity)
-        known = self._settings.channels
-        if notice.kind is NoticeKind.TEST:
-            return list(known)
-        return [name for name, each in known.items() if _LEVELS.index(each.lowest) <= rank]
 
     def _stand_in(self, task: _Task) -> str | None:
         """Return the next channel that was not given the notice yet; None where all were."""

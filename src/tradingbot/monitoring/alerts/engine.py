@@ -13,13 +13,14 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from operator import attrgetter
 
 from tradingbot.monitoring.alerts.incident import Incident, IncidentKey, IncidentPhase
 from tradingbot.monitoring.alerts.metric import MetricSample
 from tradingbot.monitoring.alerts.notice import AlertNotice, NoticeKind, describe
 from tradingbot.monitoring.alerts.rule import AlertRule
 from tradingbot.monitoring.alerts.silence import Silence, is_silenced
-from tradingbot.monitoring.alerts.storm import StormLimits, StormState, limit_storm
+from tradingbot.monitoring.alerts.storm import Audience, StormLimits, StormState, limit_storm
 
 ABSENT_S = 60.0
 """Seconds after which what is no longer measured is no longer firing: its run or session ended."""
@@ -53,6 +54,7 @@ def advance(
     rules: Mapping[str, AlertRule],
     seen: AlertObservation,
     storm: StormLimits,
+    heard_by: Audience = attrgetter("channels"),
 ) -> tuple[EngineState, tuple[AlertNotice, ...], tuple[Incident, ...]]:
     """Take one observation.
 
@@ -61,6 +63,7 @@ def advance(
         rules: Name → rule.
         seen: What was measured.
         storm: How many notices go out one by one.
+        heard_by: Which channels hear a notice: in a storm, those of the same are one.
 
     Returns:
         State afterwards, notices to be sent in their order, and incidents that changed.
@@ -77,7 +80,7 @@ def advance(
     _end_absent(after, notices, rules, seen)
     changed = tuple(each for key, each in after.items() if state.incidents.get(key) != each)
     kept = {key: each for key, each in after.items() if not _is_over(each, seen.now)}
-    limited, sent = limit_storm(state.storm, notices, seen.now, storm)
+    limited, sent = limit_storm(state.storm, notices, seen.now, storm, heard_by)
     return EngineState(kept, limited), sent, changed
 
 

@@ -1,16 +1,19 @@
-"""Storms: the first notices go out as they are, the rest of a window in one notice together."""
+"""Storms: the first notices go out as they are, the rest of a window in one for each audience."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from operator import attrgetter
 
 from tradingbot.domain.checks import CheckedFields, bounded
 from tradingbot.domain.events.session import AlertLevel
 from tradingbot.monitoring.alerts.notice import AlertNotice, NoticeKind
 
+Audience = Callable[[AlertNotice], tuple[str, ...]]
+"""Notice → names of the channels that hear it."""
 _LEVELS = tuple(AlertLevel)
 _SHOWN, _LISTED = 3, 200
 
@@ -37,13 +40,18 @@ class StormState:
 
 
 def limit_storm(
-    state: StormState, notices: Sequence[AlertNotice], now: datetime, limits: StormLimits
+    state: StormState,
+    notices: Sequence[AlertNotice],
+    now: datetime,
+    limits: StormLimits,
+    heard_by: Audience = attrgetter("channels"),
 ) -> tuple[StormState, tuple[AlertNotice, ...]]:
-    """Return what goes out now: the first of a window one by one, the rest as a group.
+    """Return what goes out now: the first of a window one by one, the rest as groups.
 
-    The first group goes out with the notices that began the storm, the next one a window later:
-    that there is a storm is known at once, and ten thousand messages are never sent. The gravest
-    come first, and a group with something critical that fired or escalated does not wait.
+    Notices that the same channels hear are one group: none hears of what is not for it, or misses
+    what is. The first groups go out with the notices that began the storm, the next ones a window
+    later: that there is a storm is known at once, and ten thousand messages are never sent. The
+    gravest come first, and a group with something critical that fired or escalated does not wait.
     """
     window = timedelta(seconds=limits.window_s)
     # What lies further ahead is of before the clock was set back; it holds nothing back.
@@ -53,10 +61,19 @@ def limit_storm(
     single, rest = ordered[:free], _gravest_first((*state.waiting, *ordered[free:]))
     state = replace(state, told_at=(*recent, *(now for _ in single)), waiting=rest)
     is_due = state.grouped_at is None or abs(now - state.grouped_at) >= window
-    is_due = is_due or any(map(_is_urgent, rest))
-    if not rest or not is_due:
+    by_audience: dict[tuple[str, ...], list[AlertNotice]] = {}
+    for each in rest:
+        by_audience.setdefault(heard_by(each), []).append(each)
+    due = {
+        who: given for who, given in by_audience.items() if is_due or any(map(_is_urgent, given))
+    }
+    if not due:
         return state, single
-    return replace(state, waiting=(), grouped_at=now), (*single, _group(rest, now))
+    groups = tuple(_group(given, who, now) for who, given in due.items())
+    waiting = tuple(each for each in rest if heard_by(each) not in due)
+    # One that is urgent puts off none of the others.
+    grouped_at = now if is_due else state.grouped_at
+    return replace(state, waiting=waiting, grouped_at=grouped_at), (*single, *groups)
 
 
 def _gravest_first(notices: Sequence[AlertNotice]) -> tuple[AlertNotice, ...]:
@@ -68,8 +85,9 @@ def _is_urgent(notice: AlertNotice) -> bool:
     return notice.severity is AlertLevel.CRITICAL and notice.kind is not NoticeKind.RESOLVED
 
 
-def _group(notices: Sequence[AlertNotice], now: datetime) -> AlertNotice:
+def _group(notices: Sequence[AlertNotice], heard_by: tuple[str, ...], now: datetime) -> AlertNotice:
     """Say how many there are of which kind, and show the first of them."""
+    named = {each.channels for each in notices}
     severity = max((each.severity for each in notices), key=_LEVELS.index)
     kinds = Counter(each.kind.value for each in notices)
     counted = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
@@ -83,5 +101,6 @@ def _group(notices: Sequence[AlertNotice], now: datetime) -> AlertNotice:
         f"{counted}: {first}{more}. All of them: tradingbot alerts list.",
         now,
         ids[:_LISTED],
+        named.pop() if len(named) == 1 else heard_by,
         n_incidents=len(notices),
     )

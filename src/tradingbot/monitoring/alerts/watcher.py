@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 
 from tradingbot.domain.errors import StorageError
+from tradingbot.monitoring.alerts.audience import audience_of
 from tradingbot.monitoring.alerts.delivery import Dispatcher
 from tradingbot.monitoring.alerts.engine import AlertObservation, EngineState, advance
 from tradingbot.monitoring.alerts.metric import MetricSample
@@ -49,6 +51,7 @@ class AlertWatcher:
         self.own_samples: Callable[[], list[MetricSample]] = list
         """What the process that runs this knows of itself, e.g. `guard_down`."""
         self._engine = EngineState()
+        self._audience = partial(audience_of, channels=settings.channels)
         self._looks, self._storage_problem = 0, ""
         self._tried_at: datetime | None = None
 
@@ -74,7 +77,7 @@ class AlertWatcher:
         )
         self._storage_problem = ""
         seen = AlertObservation(now, samples, unmeasured, *self._acts())
-        terms = (self.settings.rules, seen, self.settings.storm)
+        terms = (self.settings.rules, seen, self.settings.storm, self._audience)
         self._engine, notices, changed = advance(self._engine, *terms)
         numbers: tuple[int, ...] = ()
         try:

@@ -104,6 +104,29 @@ def test_u06_named_fallback_goes_before_the_order_of_the_file() -> None:
         assert outcomes(dispatcher)[1] == ("third", True, 1, "first")
 
 
+def test_u06_channels_that_name_each_other_do_not_keep_a_notice_from_a_third() -> None:
+    channels = {"first": Channel(failures=99), "second": Channel(failures=99), "third": Channel()}
+    each_other = {"first": {"fallback": "second"}, "second": {"fallback": "first"}}
+    with dispatching(channels, **each_other) as dispatcher:
+        dispatcher.send(1, notice("first"))
+
+        found = outcomes(dispatcher)
+
+    assert [(name, is_sent, of) for name, is_sent, _, of in found] == [
+        *(("first", False, None), ("second", False, "first"), ("third", True, "second")),
+    ]
+
+
+def test_channel_that_the_settings_do_not_have_any_more_is_left_out() -> None:
+    """A notice of before a restart may name it."""
+    channels = {"first": Channel(), "second": Channel()}
+    with dispatching(channels) as dispatcher:
+        dispatcher.send(1, notice("gone", "second"))
+        assert outcomes(dispatcher) == [("second", True, 1, None)]
+        dispatcher.send(2, notice("gone"))
+        assert [name for name, *_ in outcomes(dispatcher)] == ["first", "second"]
+
+
 def test_u06_where_all_channels_fail_each_is_tried_once_and_it_ends() -> None:
     channels = {name: Channel(failures=99) for name in ("first", "second", "third")}
     with dispatching(channels) as dispatcher:
