@@ -24,6 +24,7 @@ from tradingbot.monitoring.alerts.storm import Audience, StormLimits, StormState
 
 ABSENT_S = 60.0
 """Seconds after which what is no longer measured is no longer firing: its run or session ended."""
+_ENDED = "it is no longer measured, its run or session ended, and was breached to the last"
 _PENDING, _FIRING, _RESOLVED = IncidentPhase
 
 
@@ -156,14 +157,16 @@ def _tell(
 
 
 def _resolve(
-    incident: Incident, rule: AlertRule, seen: AlertObservation, notices: list[AlertNotice]
+    incident: Incident,
+    rule: AlertRule,
+    seen: AlertObservation,
+    notices: list[AlertNotice],
+    kind: NoticeKind = NoticeKind.RESOLVED,
 ) -> Incident:
     """End an incident; who was told of it is told of its end."""
     is_told = incident.is_firing and incident.announced_at is not None
     if is_told and not is_silenced(seen.silences, incident.rule, incident.subject, seen.now):
-        notices.append(
-            describe(NoticeKind.RESOLVED, incident, rule, seen.now, channels=rule.channels)
-        )
+        notices.append(describe(kind, incident, rule, seen.now, channels=rule.channels))
     return replace(incident, phase=_RESOLVED, resolved_at=seen.now)
 
 
@@ -185,8 +188,8 @@ def _end_absent(
         is_absent = (incident.metric, incident.subject) not in measured
         is_absent = is_absent and incident.metric not in seen.unmeasured
         if is_absent and _passed(incident.seen_at, seen.now, ABSENT_S):
-            ended = replace(incident, text="it is no longer measured")
-            incidents[key] = _resolve(ended, rule, seen, notices)
+            ended = replace(incident, text=_ENDED)
+            incidents[key] = _resolve(ended, rule, seen, notices, NoticeKind.ENDED)
 
 
 def _is_over(incident: Incident, now: datetime) -> bool:

@@ -17,6 +17,8 @@ class NoticeKind(StrEnum):
     FIRED = "fired"
     ESCALATED = "escalated"
     RESOLVED = "resolved"
+    ENDED = "ended"
+    """What it is about is no longer measured, and was breached to the last."""
     GROUPED = "grouped"
     """Several in a storm, as one."""
     TEST = "test"
@@ -50,7 +52,8 @@ def describe(
     channels: tuple[str, ...] = (),
 ) -> AlertNotice:
     """Return the notice of one incident."""
-    words = {NoticeKind.FIRED: "", NoticeKind.RESOLVED: " resolved"}.get(kind, f" {kind.value}")
+    known = {NoticeKind.FIRED: "", NoticeKind.ENDED: " ended unresolved"}
+    words = known.get(kind, f" {kind.value}")
     title = f"{incident.severity.value.upper()}{words}: {incident.rule}, {incident.subject}"
     facts = f"{incident.metric} {incident.value:g}, must be {rule.limits}"
     if kind is not NoticeKind.FIRED:

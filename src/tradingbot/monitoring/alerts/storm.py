@@ -15,6 +15,7 @@ from tradingbot.monitoring.alerts.notice import AlertNotice, NoticeKind
 Audience = Callable[[AlertNotice], tuple[str, ...]]
 """Notice → names of the channels that hear it."""
 _LEVELS = tuple(AlertLevel)
+_ENDS = (NoticeKind.RESOLVED, NoticeKind.ENDED)
 _SHOWN, _LISTED = 3, 200
 
 
@@ -82,7 +83,7 @@ def _gravest_first(notices: Sequence[AlertNotice]) -> tuple[AlertNotice, ...]:
 
 
 def _is_urgent(notice: AlertNotice) -> bool:
-    return notice.severity is AlertLevel.CRITICAL and notice.kind is not NoticeKind.RESOLVED
+    return notice.severity is AlertLevel.CRITICAL and notice.kind not in _ENDS
 
 
 def _group(notices: Sequence[AlertNotice], heard_by: tuple[str, ...], now: datetime) -> AlertNotice:

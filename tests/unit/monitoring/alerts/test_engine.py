@@ -145,15 +145,22 @@ def test_silence_holds_back_and_what_lasts_longer_is_told_after_it() -> None:
     assert watch.times(FIRED) == [30.0]
 
 
-def test_subject_that_is_no_longer_measured_resolves_after_a_while() -> None:
+def test_subject_that_is_no_longer_measured_ends_and_is_not_called_resolved() -> None:
+    """A session that ended with its breaker tripped did not put anything right."""
     watch = Watch(replace(RULE, for_s=0.0))
     watch.look(0.3)
 
     for _ in range(int(ABSENT_S) + 1):
         watch.look(None)
 
-    assert watch.times(RESOLVED) == [1.0 + ABSENT_S]
-    assert "no longer measured" in watch.told[-1][1].text
+    assert watch.times(NoticeKind.ENDED) == [1.0 + ABSENT_S]
+    assert watch.times(RESOLVED) == []
+    notice = watch.told[-1][1]
+    assert notice.title == "CRITICAL ended unresolved: rule, session a"
+    assert "drawdown_frac 0.3" in notice.text
+    assert "no longer measured" in notice.text
+    assert "was breached to the last" in notice.text
+    assert watch.phase is None
 
 
 def test_subject_of_a_source_that_failed_stays_as_it_was() -> None:
@@ -369,4 +376,4 @@ def test_what_is_no_longer_measured_ends_though_the_clock_was_set_back() -> None
 
     watch.look(None, after_s=-3600.0)
 
-    assert len(watch.times(RESOLVED)) == 1
+    assert len(watch.times(NoticeKind.ENDED)) == 1

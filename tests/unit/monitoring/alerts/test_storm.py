@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
+import pytest
+
 from tradingbot.domain.events.session import AlertLevel
 from tradingbot.monitoring.alerts.audience import audience_of
 from tradingbot.monitoring.alerts.notice import AlertNotice, NoticeKind
@@ -56,8 +58,9 @@ def test_critical_notice_in_a_storm_goes_out_at_once_with_what_waits() -> None:
     assert state.waiting == ()
 
 
-def test_end_of_something_critical_waits_for_the_next_group() -> None:
-    given = [notice("c9", AlertLevel.CRITICAL, NoticeKind.RESOLVED)]
+@pytest.mark.parametrize("end", [NoticeKind.RESOLVED, NoticeKind.ENDED])
+def test_end_of_something_critical_waits_for_the_next_group(end: NoticeKind) -> None:
+    given = [notice("c9", AlertLevel.CRITICAL, end)]
 
     state, told = limit_storm(begin_storm(), given, AT + timedelta(seconds=2), LIMITS)
 
