@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -53,9 +54,31 @@ class ChannelSettings:
         if self.kind == "email":
             rule = "recipients of e-mail must be given, and a sender"
             require(bool(self.recipients) and bool(self.sender), rule, self)
+        if self.kind == "file":
+            rule = "address of a file must stay in the workspace, or be a whole path"
+            remedy = "Leave out what leads upward, or write e.g. /var/log/alerts.jsonl"
+            require(read_file_place(self.address) is not None, rule, self, remedy=remedy)
         has_secret = "@" in self.address.partition("://")[2].partition("/")[0]
         rule = "address must hold no password in a file"
         require(not has_secret, rule, _Hidden(), remedy="Write address: env:NAME")
+
+
+def read_file_place(address: str) -> Path | None:
+    """Return the path of a file: whole, or below the workspace; None where it is neither.
+
+    Example:
+        >>> read_file_place("alerts/../x.jsonl"), read_file_place("../x.jsonl")
+        (PosixPath('x.jsonl'), None)
+    """
+    try:
+        path = Path(address).expanduser()
+    except RuntimeError:  # of a user whom nobody knows
+        return None
+    if path.is_absolute():
+        return path
+    # As it is written, not as links lead: what follows `..` is then where it seems to be.
+    place = Path(os.path.normpath(path))
+    return None if place.parts[:1] == ("..",) or not place.parts else place
 
 
 class _Hidden:

@@ -311,6 +311,13 @@ def test_address_shows_scheme_and_host_alone() -> None:
     )
 
 
+def test_c11_address_that_is_none_shows_nothing_and_is_hidden() -> None:
+    address = SecretAddress(f"json://[::1/{SECRET}")
+
+    assert str(address) == "json:///***"
+    assert SECRET not in address.hide_in(f"POST {address.value} failed: {SECRET}")
+
+
 @pytest.mark.parametrize("part", ["T0K3N-abcdef", "pa$$w0rd", "pa%24%24w0rd", "Zq9k2x", "services"])
 def test_c11_part_of_an_address_is_hidden_in_any_text(part: str) -> None:
     address = SecretAddress(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -146,3 +147,72 @@ def test_end_of_the_alerter_is_told_with_its_workspace(tmp_path: Path, ask: Ask)
 
     assert code == 1
     assert f"Start it again: tradingbot --workspace {tmp_path} alerts watch" in said
+
+
+@pytest.mark.parametrize("kind", ["webhook", "email"])
+@pytest.mark.parametrize(
+    "place",
+    [
+        *(
+            "93.184.215.14:99999/s3cr3t-x",
+            "93.184.215.14:port/s3cr3t-x",
+            "93.184.215.14:0/s3cr3t-x",
+        ),
+        *("[::1/s3cr3t-x", "[nonsense]/s3cr3t-x", "/s3cr3t-x", "[::1]:-1/s3cr3t-x"),
+    ],
+)
+def test_c05_address_that_is_none_is_one_error_of_the_user(
+    tmp_path: Path, ask: Ask, kind: str, place: str
+) -> None:
+    scheme = "http" if kind == "webhook" else "smtp"
+    more = ", sender: a@example.com, recipients: [b@example.com]" if kind == "email" else ""
+    channel = f"{{kind: {kind}, address: '{scheme}://{place}'{more}}}"
+    (tmp_path / "alerts.yaml").write_text(f"extends: default\nchannels:\n  far: {channel}\n")
+
+    code, _, said = ask("test", "far", "--by", "mia")
+
+    assert code == 2, said
+    assert "this is a bug" not in said
+    assert "channels.far" in said
+    assert "s3cr3t" not in said
+
+
+@pytest.mark.parametrize(
+    "path", ["../x.jsonl", "../../x.jsonl", "alerts/../../x.jsonl", "..", ".", "~nobody-here/x"]
+)
+def test_file_of_a_channel_that_leaves_the_workspace_is_refused(
+    tmp_path: Path, ask: Ask, path: str
+) -> None:
+    channel = f"{{kind: file, address: '{path}'}}"
+    (tmp_path / "alerts.yaml").write_text(f"extends: default\nchannels:\n  kept: {channel}\n")
+    before = sorted(tmp_path.parent.rglob("*.jsonl"))
+
+    code, _, said = ask("test", "kept", "--by", "mia")
+
+    assert code == 2, said
+    assert "must stay in the workspace" in said
+    assert path in said
+    assert sorted(tmp_path.parent.rglob("*.jsonl")) == before
+
+
+@pytest.mark.parametrize("place", ["whole", "alerts/../x.jsonl", "deep/x..jsonl"])
+def test_file_of_a_channel_within_the_workspace_or_by_its_whole_path_is_written(
+    tmp_path: Path, ask: Ask, place: str
+) -> None:
+    written = tmp_path / "elsewhere" / "x.jsonl" if place == "whole" else tmp_path / place
+    channel = f"{{kind: file, address: '{written if place == 'whole' else place}'}}"
+    (tmp_path / "alerts.yaml").write_text(f"extends: default\nchannels:\n  kept: {channel}\n")
+
+    assert ask("test", "kept", "--by", "mia")[0] == 0
+
+    assert len(Path(os.path.normpath(written)).read_text().splitlines()) == 1
+
+
+def test_server_whose_address_is_none_is_one_error_of_the_user(tmp_path: Path, ask: Ask) -> None:
+    for address in ("http://[::1", "http://127.0.0.1:99999"):
+        (tmp_path / "alerts.yaml").write_text(f"extends: default\nservers: ['{address}']\n")
+
+        code, _, said = ask("watch", "--once")
+
+        assert code == 2, said
+        assert "servers must be addresses" in said

@@ -6,11 +6,11 @@ import smtplib
 import ssl
 from email.message import EmailMessage
 from email.utils import format_datetime
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
-from tradingbot.domain.errors import ChannelError, ConfigError
+from tradingbot.domain.errors import ChannelError
 from tradingbot.domain.redaction import split_credentials
-from tradingbot.monitoring.alerts.channels.address import SecretAddress
+from tradingbot.monitoring.alerts.channels.address import SecretAddress, read_place
 from tradingbot.monitoring.alerts.channels.channel import NetworkTerms
 from tradingbot.monitoring.alerts.channels.own_network import only_public, require_public
 from tradingbot.monitoring.alerts.notice import AlertNotice
@@ -40,16 +40,14 @@ class EmailChannel:
         terms: NetworkTerms,
     ) -> None:
         plain, user, password = split_credentials(address.value)
-        parts = urlsplit(plain)
-        if parts.scheme not in _PORTS or not parts.hostname:
-            rule = "address of e-mail must begin with smtp:// or smtps://"
-            raise ConfigError(rule, was=address.scheme or "nothing", where=terms.where)
+        rule = "address of e-mail must begin with smtp:// or smtps://"
+        place = read_place(plain, _PORTS, rule, where=terms.where)
         self._address, self._terms = address, terms
         self._user, self._password = unquote(user), unquote(password)
         self._sender, self._recipients = sender, recipients
-        self._is_tls = parts.scheme == "smtps"
-        self._host, self._port = parts.hostname, parts.port or _PORTS[parts.scheme]
-        self.label = f"email by {parts.hostname}"
+        self._is_tls = place.scheme == "smtps"
+        self._host, self._port = place.host, place.port
+        self.label = f"email by {place.host}"
         require_public(self._host, self._port, terms)
 
     def send(self, notice: AlertNotice) -> None:

@@ -9,7 +9,11 @@ from pathlib import Path
 from tradingbot.monitoring.alerts.channels.address import resolve_address
 from tradingbot.monitoring.alerts.channels.channel import AlertChannel, NetworkTerms
 from tradingbot.monitoring.alerts.channels.console import ConsoleChannel, FileChannel
-from tradingbot.monitoring.alerts.settings import AlertSettings, ChannelSettings
+from tradingbot.monitoring.alerts.settings import (
+    AlertSettings,
+    ChannelSettings,
+    read_file_place,
+)
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,9 @@ def _open(where: str, settings: ChannelSettings, around: ChannelSurroundings) ->
     if settings.kind == "console":
         return ConsoleChannel(around.write)
     if settings.kind == "file":
-        return FileChannel(around.workspace / Path(settings.address).expanduser())
+        place = read_file_place(settings.address)
+        assert place is not None  # or the settings were refused
+        return FileChannel(around.workspace / place)
     address = resolve_address(settings.address, around.environment, where=where)
     terms = NetworkTerms(settings.timeout_s, settings.allow_private, where)
     if settings.kind == "webhook":

@@ -5,11 +5,10 @@ from __future__ import annotations
 import http.client
 import json
 import ssl
-from urllib.parse import urlsplit
 
-from tradingbot.domain.errors import ChannelError, ConfigError
+from tradingbot.domain.errors import ChannelError
 from tradingbot.domain.plain_values import as_plain_values
-from tradingbot.monitoring.alerts.channels.address import SecretAddress
+from tradingbot.monitoring.alerts.channels.address import SecretAddress, read_place
 from tradingbot.monitoring.alerts.channels.channel import NetworkTerms
 from tradingbot.monitoring.alerts.channels.own_network import only_public, require_public
 from tradingbot.monitoring.alerts.notice import AlertNotice
@@ -28,15 +27,11 @@ class WebhookChannel:
     """
 
     def __init__(self, address: SecretAddress, terms: NetworkTerms) -> None:
-        parts = urlsplit(address.value)
-        if parts.scheme not in _PORTS or not parts.hostname:
-            rule = "address of a webhook must begin with https:// or http://"
-            raise ConfigError(rule, was=address.scheme or "nothing", where=terms.where)
+        rule = "address of a webhook must begin with https:// or http://"
+        place = read_place(address.value, _PORTS, rule, where=terms.where)
         self._address, self._terms = address, terms
-        self._scheme, self._host = parts.scheme, parts.hostname
-        self._port = parts.port or _PORTS[parts.scheme]
-        self._target = f"{parts.path or '/'}{'?' + parts.query if parts.query else ''}"
-        self.label = f"webhook {parts.scheme}://{parts.hostname}"
+        self._scheme, self._host, self._port, self._target = place
+        self.label = f"webhook {place.scheme}://{place.host}"
         require_public(self._host, self._port, terms)
 
     def send(self, notice: AlertNotice) -> None:

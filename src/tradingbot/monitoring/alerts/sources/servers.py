@@ -118,8 +118,12 @@ def parse_metrics(text: str) -> dict[str, float]:
 
 def _subject(address: str) -> str:
     plain, user, password = split_credentials(address)
-    parts = urlsplit(plain)
-    if parts.scheme not in ("http", "https") or not parts.netloc or user or password:
+    try:
+        parts = urlsplit(plain)
+        is_one = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # of brackets, or of a port
+        is_one = False
+    if not is_one or user or password:
         rule = "servers must be addresses without a password"
         remedy = "Write e.g. http://127.0.0.1:8000; a key belongs into $TRADINGBOT_API_KEY"
         raise ConfigError(rule, was=repr(plain), remedy=remedy)
