@@ -72,7 +72,7 @@ def read_file_place(address: str) -> Path | None:
     """
     try:
         path = Path(address).expanduser()
-    except RuntimeError:  # of a user whom nobody knows
+    except RuntimeError:  # of a user that this machine does not have
         return None
     if path.is_absolute():
         return path

@@ -1,8 +1,8 @@
 """Which names a dashboard answers under: a page of another name that leads here is not its own.
 
 A browser keeps pages apart by the name in its address bar, not by the address that the name stands
-for. Whoever owns a name can let it stand for 127.0.0.1 while their page is open (DNS rebinding) and
-would read a server that answers under any name.
+for. A name of elsewhere can be made to stand for 127.0.0.1 while a page of it is open (DNS
+rebinding), and that page would read a server that answers under any name.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class ServedHosts:
         """Tell whether a request is for this dashboard.
 
         Args:
-            given: Its headers Host; none and several are nobody's.
+            given: Its headers Host; none and several are of no dashboard.
             arrived_at: Address of this machine that its connection came in at.
         """
         if len(given) != 1:

@@ -2,8 +2,8 @@
 
 What counts is the address that a socket connects to, not the name that was written: an audit hook
 of the interpreter sees every connection of the block. It lets addresses pass and no name: one that
-is connected to is looked up by the system, apart from whoever judges it, and a resolver that tells
-the two differently would lead inward. Libraries look names up first and connect to what they found,
+is connected to is looked up by the system, once more, and a resolver that answers the second time
+otherwise would lead inward. Libraries look names up first and connect to what they found,
 as `socket.create_connection` does; what was judged is then what is connected to.
 """
 
@@ -153,6 +153,6 @@ def _addresses_of(host: str, port: int) -> list[str]:
         return [socket.inet_ntoa(socket.inet_aton(host))]
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError):  # nobody knows it, or it is no name at all
+    except (OSError, UnicodeError):  # it is not known, or no name at all
         return []
     return [str(place[0]) for *_, place in found]
