@@ -9,7 +9,6 @@ import pytest
 from tradingbot.domain.errors import DataError
 from tradingbot.executors.identity import require_same
 
-
 WANTED = sha256(b"run, data, configuration and sources").hexdigest()
 
 
