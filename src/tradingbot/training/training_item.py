@@ -43,7 +43,7 @@ class TrainingOrder:
     """What a worker is to train; plain values."""
 
     name: str
-    """Of the run; drawn by the driver, so that whoever takes over knows it."""
+    """Of the run; drawn by the driver, so that a worker that takes over finds it."""
     config: TrainConfig
     """With its plugins."""
     begins: bool

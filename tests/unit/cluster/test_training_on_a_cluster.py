@@ -22,7 +22,7 @@ from tradingbot.training.config import TrainConfig
 from tradingbot.training.session import RUNS_FOLDER, begin_run
 from tradingbot.training.training_item import TrainingOrder, train_by_worker
 
-TIMES = ClusterTimes(heartbeat_s=0.1, silence_s=20.0, start_s=60.0)
+TIMES = ClusterTimes(heartbeat_s=0.1, silence_s=60.0, start_s=180.0)
 _KILLED_AT = 40
 """Steps: after the first checkpoint, and some updates after it."""
 

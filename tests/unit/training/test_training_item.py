@@ -1,4 +1,4 @@
-"""A training as an item: whoever takes it over from a worker that died comes to the same bits."""
+"""A training as an item: a worker that takes over from one that died comes to the same bits."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def require_node(
 def order_training(
     config: TrainConfig, workspace: Path, name: str | None, run: RunDirectory | None, *, force: bool
 ) -> TrainingOrder:
-    """Return the training of a new run, under a name that whoever takes it over knows too.
+    """Return the training of a new run, under a name that every worker of it is told.
 
     Args:
         config: Of it.
@@ -83,7 +83,7 @@ def order_training(
 def train_on_node(
     invocation: Invocation, order: TrainingOrder, workers: StartWorkers, *, as_json: bool
 ) -> None:
-    """Have it trained, and show what came of it.
+    """Have it trained, and show its result.
 
     Raises:
         UserError: If anything about it is not as it must be.

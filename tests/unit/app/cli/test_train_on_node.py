@@ -1,4 +1,4 @@
-"""`train --on-node`: who may ask for it, what is told, and what an interruption leaves."""
+"""`train --on-node`: what it must stand with, what is told, and what an interruption leaves."""
 
 from __future__ import annotations
 
