@@ -1,6 +1,7 @@
 """From 10 to 1,000 symbols: processor time and memory of data, training and judging. Synthetic.
 
     .venv/bin/python benchmarks/symbol_scale.py [--device cuda] [--sizes 10,100,143,300,1000]
+    .venv/bin/python benchmarks/symbol_scale.py --draw    # docs/images, from the recorded table
 
 Every size is a process of its own: a synthetic market of two years of hourly bars, 23 features and
 10 regimes per bar, a pooled head with deviations per agent, direct gradients in 8 environments of
@@ -23,6 +24,16 @@ from tempfile import TemporaryDirectory
 
 SIZES = (10, 100, 143, 300, 1000)
 UPDATES = 3
+RESULTS = Path(__file__).resolve().parent / "RESULTS.md"
+PICTURE = RESULTS.parents[1] / "docs" / "images" / "symbol_scale.svg"
+COLUMNS = ("symbols", "data_s", "setup_s", "updates_s", "steps_per_s", "validation_s", "peak_mb")
+"""Of the table in `RESULTS.md`, and of what is printed."""
+STAGES = {
+    "data_s": "bars and features",
+    "setup_s": "set-up",
+    "updates_s": f"{UPDATES} updates",
+    "validation_s": "one validation",
+}
 _HEAD = "# name: scale\n# calendar: XNYS\nsymbol,kind,sector,joined_on,left_on\n"
 
 
@@ -80,13 +91,60 @@ def measure(n_symbols: int, device: str) -> dict[str, float]:
     return found
 
 
+def recorded_rows(text: str) -> list[dict[str, float]]:
+    """Return the rows that `RESULTS.md` keeps."""
+    table = text.partition("| symbols | bars and features |")[2].partition("\n\n")[0]
+    lines = [line.strip("| ").split(" | ") for line in table.splitlines()[2:]]
+    return [
+        {
+            name: float(cell.removesuffix(" s").removesuffix(" MB").replace(",", ""))
+            for name, cell in zip(COLUMNS, line, strict=True)
+        }
+        for line in lines
+    ]
+
+
+def draw(rows: list[dict[str, float]], path: Path) -> None:
+    """Draw seconds of each stage and the peak memory against symbols; the rows are its caption."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    from matplotlib import pyplot as plt
+
+    sizes = [row["symbols"] for row in rows]
+    style = {"svg.fonttype": "none", "svg.hashsalt": "symbols", "font.family": "sans-serif"}
+    with plt.rc_context(style):
+        figure, (left, right) = plt.subplots(1, 2, figsize=(9.0, 3.4), layout="constrained")
+        for name, label in STAGES.items():
+            left.plot(sizes, [row[name] for row in rows], marker="o", label=label)
+        left.set(xscale="log", yscale="log", ylabel="seconds of one core", title="Time by stage")
+        left.set_yticks([0.1, 0.3, 1.0, 3.0, 10.0], ["0.1", "0.3", "1", "3", "10"])
+        left.legend(frameon=False, fontsize="small")
+        right.plot(sizes, [row["peak_mb"] / 1e3 for row in rows], marker="o", color="black")
+        right.set(ylabel="GB", title="Peak memory of the process", ylim=0.0)
+        for axes in (left, right):
+            axes.set_xlabel("symbols")
+            axes.set_xticks(sizes if axes is left else [10, 300, 1000])
+            axes.set_xticklabels([f"{size:,.0f}" for size in axes.get_xticks()], fontsize="small")
+            axes.minorticks_off()
+            axes.grid(alpha=0.3)
+        figure.suptitle("Two years of hourly bars, direct gradients; synthetic", fontsize="medium")
+        about = {"Date": None, "Creator": None, "Description": json.dumps(rows)}
+        figure.savefig(path, format="svg", metadata=about)
+        plt.close(figure)
+
+
 def main() -> None:
     """Measure each size in a process of its own and print one JSON object a line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", default=",".join(map(str, SIZES)))
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--one", type=int, help="measure this size here")
+    parser.add_argument("--draw", action="store_true", help="draw the recorded table instead")
     asked = parser.parse_args()
+    if asked.draw:
+        draw(recorded_rows(RESULTS.read_text(encoding="utf-8")), PICTURE)
+        return
     if asked.one is not None:
         print(json.dumps(measure(asked.one, asked.device)))
         return

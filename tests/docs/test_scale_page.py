@@ -1,11 +1,14 @@
-"""docs/concepts/scale.md: its table is computed by the model.
+"""docs/concepts/scale.md: its tables are what the model reads, and what it computes.
 
 Regenerate it with: .venv/bin/python tests/docs/test_scale_page.py
 """
 
 from __future__ import annotations
 
+import ast
+import inspect
 import math
+import re
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -25,6 +28,9 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "concepts" / "scale.md"
 REGENERATE = ".venv/bin/python tests/docs/test_scale_page.py"
 MARK, END = f"<!-- scale: generated, run {REGENERATE} -->\n", "<!-- /scale -->\n"
+ASSUMED = f"<!-- assumptions: generated, run {REGENERATE} -->\n"
+ASSUMED_END = "<!-- /assumptions -->\n"
+ORIGINS = ("Measured", "Counted", "Known", "Assumed")
 GIVEN = ScaleAssumptions()
 WORK: dict[str, Callable[[int], Callable[[int], tuple[float, str]]]] = {
     "search of 512 trainings": lambda symbols: partial(search_seconds, symbols, given=GIVEN),
@@ -64,15 +70,56 @@ def _number(seconds: float) -> str:
     return f"{seconds:,.0f}" if seconds >= 100.0 else f"{seconds:.1f}"
 
 
+def assumptions() -> dict[str, str]:
+    """Return name → what its docstring says."""
+    (record,) = ast.parse(inspect.getsource(ScaleAssumptions)).body
+    assert isinstance(record, ast.ClassDef)
+    pairs = zip(record.body, record.body[1:], strict=False)
+    return {
+        field.target.id: " ".join(ast.literal_eval(words.value).split())
+        for field, words in pairs
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
+        if isinstance(words, ast.Expr)
+    }
+
+
+def render_assumptions() -> str:
+    lines = ["| name | value | from where |", "|---|---|---|"]
+    for name, words in assumptions().items():
+        lines.append(f"| `{name}` | {getattr(GIVEN, name):,g} | {words} |")
+    return "\n".join(lines) + "\n"
+
+
 def render_page(text: str) -> str:
-    before, rest = text.split(MARK)
-    return before + MARK + render_table() + END + rest.split(END)[1]
+    return _filled(
+        _filled(text, MARK, render_table(), END), ASSUMED, render_assumptions(), ASSUMED_END
+    )
+
+
+def _filled(text: str, mark: str, table: str, end: str) -> str:
+    before, rest = text.split(mark)
+    return before + mark + table + end + rest.split(end)[1]
 
 
 def test_table_of_the_page_is_what_the_model_says() -> None:
     text = PAGE.read_text(encoding="utf-8")
 
     assert text == render_page(text), f"run {REGENERATE}"
+
+
+def test_every_assumption_says_whether_it_was_measured() -> None:
+    told = assumptions()
+
+    assert list(told) == list(GIVEN.__dict__)
+    assert [name for name, words in told.items() if not words.startswith(ORIGINS)] == []
+
+
+def test_item_of_the_driver_takes_what_the_results_say() -> None:
+    results = (ROOT / "benchmarks" / "RESULTS.md").read_text(encoding="utf-8")
+    (measured,) = re.findall(r"`ray_items_per_s`: empty items \| ([\d,]+) ", results)
+
+    assert f"{measured} empty items a second" in assumptions()["item_s"]
+    assert GIVEN.item_s / 1.5 < 1.0 / float(measured.replace(",", "")) <= GIVEN.item_s
 
 
 if __name__ == "__main__":

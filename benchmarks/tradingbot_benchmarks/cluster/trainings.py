@@ -10,10 +10,10 @@ import signal
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
-from tradingbot.domain.errors import ConfigError
 from tradingbot.domain.events.event import Event
 from tradingbot.domain.events.training import Updated
 from tradingbot.executors.executor import Progress, Work, WorkItem
@@ -23,10 +23,10 @@ from tradingbot.training.config_files import load_train_config
 from tradingbot.training.session import (
     RUNS_FOLDER,
     SessionCallbacks,
-    SessionResult,
     begin_run,
     resume_session,
 )
+from tradingbot.training.training_item import resume_when_free
 
 SAVE_EVERY = 3
 """Updates between two checkpoints."""
@@ -81,22 +81,10 @@ def open_trainings(job: TrainingJob) -> Work:
         if not (folder / "run.json").exists():
             begin_run(job.config(seed), job.workspace, callbacks, name=name)
         elif RunDirectory.open(folder).status().state != "finished":
-            _resume(name, job.workspace, callbacks)
+            resume_when_free(partial(resume_session, name, job.workspace, callbacks))
         return run_bits(RunDirectory.open(folder))
 
     return train
-
-
-def _resume(name: str, workspace: Path, callbacks: SessionCallbacks) -> SessionResult:
-    """Go on, as soon as the lock of a worker that is being killed has died with it."""
-    until = time.monotonic() + 30.0
-    while True:
-        try:
-            return resume_session(name, workspace, callbacks)
-        except ConfigError as e:
-            if "in use" not in str(e) or time.monotonic() > until:
-                raise
-            time.sleep(0.1)
 
 
 def run_bits(run: RunDirectory) -> str:

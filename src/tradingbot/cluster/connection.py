@@ -78,6 +78,15 @@ def is_connected() -> bool:
     return bool(ray.is_initialized())
 
 
+def is_worker() -> bool:
+    """Tell whether this process is a worker of a cluster, which does an item for a driver."""
+    if not is_connected():
+        return False
+    import ray
+
+    return ray.get_runtime_context().get_actor_id() is not None
+
+
 def connect(address: ClusterAddress, limit_s: float = 5.0) -> None:
     """Become a driver.
 

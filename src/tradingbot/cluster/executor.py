@@ -13,7 +13,13 @@ from collections import Counter
 from typing import Any
 
 from tradingbot.cluster.code_version import code_version
-from tradingbot.cluster.connection import ClusterAddress, connect, head_answers, is_connected
+from tradingbot.cluster.connection import (
+    ClusterAddress,
+    connect,
+    head_answers,
+    is_connected,
+    is_worker,
+)
 from tradingbot.cluster.remote_worker import RemoteWorker, Said, alive_nodes
 from tradingbot.cluster.times import ClusterTimes
 from tradingbot.domain.errors import ConfigError
@@ -216,7 +222,12 @@ class RayExecutor(WorkersExecutor[RemoteWorker]):
         worker.end(by_force=True)
 
     def _return_to_head(self, progress: Progress) -> None:
-        """Let go of a head that is gone, wait for it, and begin again what was under way."""
+        """Let go of a head that is gone, wait for it, and begin again what was under way.
+
+        A worker that has workers of its own gives up: its driver begins its item again.
+        """
+        if is_worker():
+            raise self._without_head(0.0)
         progress(0, 0, f"the head {self._address.head} is gone; waiting for it")
         under_way = [worker.job for worker in self._workers if worker.job is not None]
         self._n_lost += len(under_way)
@@ -233,13 +244,16 @@ class RayExecutor(WorkersExecutor[RemoteWorker]):
                 except ConfigError:  # it is starting
                     pass
             if time.monotonic() > until:
-                raise ConfigError(
-                    "the head of the cluster must be there",
-                    was=f"gone for {self._times.head_s:g} s",
-                    where=self._address.head,
-                    remedy="Start it again, then run the same command: what is finished is kept",
-                )
+                raise self._without_head(self._times.head_s)
             time.sleep(self._times.heartbeat_s)
+
+    def _without_head(self, gone_s: float) -> ConfigError:
+        return ConfigError(
+            "the head of the cluster must be there",
+            was=f"gone for {gone_s:g} s",
+            where=self._address.head,
+            remedy="Start it again, then run the same command: what is finished is kept",
+        )
 
 
 def _cause(error: Exception) -> str:

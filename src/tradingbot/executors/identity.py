@@ -19,7 +19,7 @@ def require_same(found: str, wanted: str, place: str) -> None:
     if found != wanted:
         raise DataError(
             "a worker must see the run, data, configuration and sources that were asked for",
-            was=found[:12],
-            where=f"{place}, asked for {wanted[:12]}",
+            was=found,
+            where=f"{place}, asked for {wanted}",
             remedy="Give every node the same storage path and the same code",
         )

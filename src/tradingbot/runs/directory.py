@@ -68,7 +68,8 @@ class RunDirectory:
             ConfigError: If the name is taken or cannot be one.
             StorageError: If the disk refuses.
         """
-        record = _describe(plan, created_at, name or automatic_name(plan, created_at))
+        wanted = name or automatic_name(plan.learner, plan.config, created_at)
+        record = _describe(plan, created_at, wanted)
         with storage_errors(root):
             root.mkdir(parents=True, exist_ok=True)
         with hold_lock(root / ".creation", "runs folder"):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from tradingbot.domain.errors import ConfigError
-from tradingbot.runs.record import RunPlan, content_sha256
+from tradingbot.runs.record import content_sha256
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,79}")
 
@@ -36,10 +38,10 @@ def require_name(name: str) -> None:
         raise ConfigError(rule, was=repr(name[:90]), remedy="Choose e.g. us143-first")
 
 
-def automatic_name(plan: RunPlan, created_at: datetime) -> str:
+def automatic_name(learner: str, config: Mapping[str, Any], created_at: datetime) -> str:
     """Make a name of time, learner and digits of the configuration's hash."""
-    digest = content_sha256(dict(plan.config))[:6]
-    return f"{created_at:%Y%m%d-%H%M%S}-{plan.learner}-{digest}"
+    digest = content_sha256(dict(config))[:6]
+    return f"{created_at:%Y%m%d-%H%M%S}-{learner}-{digest}"
 
 
 def free_name(root: Path, wanted: str) -> str:

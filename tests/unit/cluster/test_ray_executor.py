@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -18,6 +19,7 @@ import pytest
 
 from fixtures.cluster_work import open_work
 from fixtures.ray_nodes import RayNodes, commands_of
+from tradingbot.cluster.code_version import code_version, files_sha256
 from tradingbot.cluster.connection import ClusterAddress, connect
 from tradingbot.cluster.executor import RayExecutor
 from tradingbot.cluster.times import ClusterTimes
@@ -32,6 +34,7 @@ from tradingbot_benchmarks.cluster.trainings import (
 )
 
 FAST = ClusterTimes(heartbeat_s=0.1, silence_s=2.0, start_s=60.0, most_losses=1)
+PACKAGE = Path(__file__).resolve().parents[3] / "src" / "tradingbot"
 _PATIENCE_S = 60.0
 
 
@@ -173,6 +176,32 @@ def test_cluster_whose_cpus_are_taken_by_others_is_told_and_refused(
                 executor.wait(lambda *report: told.append(report[2]))
 
     assert any("waiting for a free CPU" in text for text in told), told
+
+
+@pytest.mark.slow  # starts a node; beside test_code_version
+def test_node_whose_preset_differs_is_refused_and_the_others_go_on(
+    nodes: RayNodes, tmp_path: Path
+) -> None:
+    other = tmp_path / "other" / "tradingbot"
+    shutil.copytree(PACKAGE, other, ignore=shutil.ignore_patterns("__pycache__"))
+    preset = other / "configuration" / "presets" / "gates" / "product.yaml"
+    preset.write_text(preset.read_text(encoding="utf-8") + "# another word\n", encoding="utf-8")
+    nodes.start("other", sources=other.parent)
+    try:
+        with RayExecutor(
+            partial(open_work, tmp_path), address=nodes.address, times=FAST
+        ) as executor:
+            await_condition(lambda: _all_greeted(executor) and bool(executor.refused))
+            executor.submit(WorkItem("square", ("square", 3)))
+            assert executor.wait(ignore_progress).result() == 9
+            refused = list(executor.refused.values())
+    finally:
+        nodes.kill("other")
+
+    ours = code_version().sources_sha256
+    assert [text.partition(": ")[2] for text in refused] == [
+        f"sources {files_sha256(other)}, not {ours}"
+    ]
 
 
 def test_driver_without_the_token_is_refused(nodes: RayNodes, tmp_path: Path) -> None:

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
+
 import pytest
 
 from tradingbot.domain.errors import DataError
 from tradingbot.executors.identity import require_same
 
+WANTED = sha256(b"run, data, configuration and sources").hexdigest()
 
-def test_a_hash_that_differs_in_its_last_digit_is_refused() -> None:
-    require_same("ab12", "ab12", "run")
-    with pytest.raises(DataError, match=r"was ab13 \(run, asked for ab12\)"):
-        require_same("ab13", "ab12", "run")
+
+@pytest.mark.parametrize("place", [0, 11, 12, 31, 32, 63])
+def test_a_hash_that_differs_in_one_digit_is_refused(place: int) -> None:
+    other = "0" if WANTED[place] != "0" else "1"
+    found = WANTED[:place] + other + WANTED[place + 1 :]
+
+    require_same(WANTED, WANTED, "run")
+    with pytest.raises(DataError, match=rf"was {found} \(run, asked for {WANTED}\)"):
+        require_same(found, WANTED, "run")

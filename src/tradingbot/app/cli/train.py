@@ -27,22 +27,24 @@ from tradingbot.app.cli.options import (
     spell_options,
     split_commas,
 )
-from tradingbot.app.cli.performance_table import print_performance
-from tradingbot.app.console import print_note, print_text, progress_bar
+from tradingbot.app.cli.train_on_node import (
+    OnNodeOption,
+    order_training,
+    require_node,
+    train_on_node,
+)
+from tradingbot.app.cli.train_tables import show_training
+from tradingbot.app.console import print_note, progress_bar
 from tradingbot.domain.errors import ConfigError, InterruptionError, join_choices
-from tradingbot.evaluation.performance.table import ALPHA_NOTE, write_interval
 from tradingbot.executors.workers import workers_by
 from tradingbot.learning.catalogue import known_learners
 
 if TYPE_CHECKING:
     from tradingbot.app.signals import StopRequest
     from tradingbot.domain.events.event import EventCallback
-    from tradingbot.evaluation.performance.record import PartPerformance
     from tradingbot.runs import RunDirectory
-    from tradingbot.training.action_gate import ActionGate
     from tradingbot.training.config import TrainConfig
-    from tradingbot.training.result_file import TrainResult
-    from tradingbot.training.session import SessionCallbacks, SessionResult
+    from tradingbot.training.session import SessionCallbacks
 
 app = typer.Typer()
 
@@ -92,6 +94,7 @@ def train_agents(  # noqa: PLR0913 - one option for each thing that identifies a
     executor: ExecutorOption = PROCESSES,
     address: AddressOption = None,
     token_file: TokenOption = None,
+    on_node: OnNodeOption = False,
     as_json: Annotated[
         bool,
         Option(
@@ -103,12 +106,15 @@ def train_agents(  # noqa: PLR0913 - one option for each thing that identifies a
 
     Ctrl-C or SIGTERM saves and exits (130 or 143); [bold]--resume[/bold] is bit-identical.
     Results are in the run directory below the workspace. With --json every event is one line.
+    With [bold]--on-node[/bold] only the result is, and Ctrl-C keeps the newest checkpoint.
 
     Example: [bold]tradingbot train --preset prototype10[/bold]
 
     Example: [bold]tradingbot train --preset us143 --dataset us143 --device cuda --seed 7[/bold]
 
     Example: [bold]tradingbot train --learner impala --executor ray[/bold]
+
+    Example: [bold]tradingbot train --learner impala --executor ray --on-node[/bold]
 
     Example: [bold]tradingbot train --resume 20260105-101500-ppo-1a2b3c[/bold]
     """
@@ -131,11 +137,17 @@ def train_agents(  # noqa: PLR0913 - one option for each thing that identifies a
     workspace = invocation.workspace
     workers = choose_workers(invocation, executor, address, token_file)
     _require_possible(resume, preset, name, force=force)
-    if resume is None:
+    run = None if resume is None else look_up_run(invocation, resume)
+    node = require_node(invocation, workers, run) if on_node else None
+    if run is None:
         config = _read(preset, options, spelled, workspace, name)
     else:
         change = _changed_by(options, spelled)
-        _refuse_to_resume(look_up_run(invocation, resume), change)
+        config = _refuse_to_resume(run, change)
+    if node is not None:
+        order = order_training(config, workspace, name, run, force=force)
+        train_on_node(invocation, order, node, as_json=as_json)
+        return
     # Torch takes seconds to import: what can be refused without it is refused by now.
     from tradingbot.app.signals import stop_on_signals
     from tradingbot.training.session import begin_run, resume_session
@@ -150,7 +162,7 @@ def train_agents(  # noqa: PLR0913 - one option for each thing that identifies a
         except InterruptionError:
             invocation.print_hint("Interrupted before the run began: nothing was stored")
             raise typer.Exit(stop.exit_code) from None
-    _show(session, as_json=as_json)
+    show_training(session.run, session.result, as_json=as_json)
     if session.result is None:
         invocation.print_hint(
             f"Interrupted; go on with: tradingbot train --resume {session.run.id}"
@@ -186,12 +198,14 @@ def _read(
     return config
 
 
-def _refuse_to_resume(run: RunDirectory, change: Callable[[TrainConfig], TrainConfig]) -> None:
+def _refuse_to_resume(
+    run: RunDirectory, change: Callable[[TrainConfig], TrainConfig]
+) -> TrainConfig:
     """Refuse a run that another process trains, and options that no run can have."""
     from tradingbot.training.config_files import config_of_mapping
 
     with run.hold():
-        change(config_of_mapping(run.record.config, run.record.tracking))
+        return change(config_of_mapping(run.record.config, run.record.tracking))
 
 
 def _changed_by(
@@ -250,43 +264,3 @@ def _sinks(run: RunDirectory, config: TrainConfig, *, as_json: bool) -> Sequence
     if sys.stderr.isatty():
         return (open_dashboard(f"{run.id} · {config.learner.name}"), *trackers)
     return (LogLines(), *trackers)
-
-
-def _show(session: SessionResult, *, as_json: bool) -> None:
-    result = session.result
-    if as_json:
-        from tradingbot.app.event_lines import write_json_line
-        from tradingbot.evaluation.dossier.codec import to_plain
-
-        written = None if result is None else to_plain(result)
-        write_json_line({"event": "Result", "run": session.run.id, "result": written})
-        return
-    if result is None:
-        return
-    from tradingbot.training.environment_words import describe_environment
-
-    for part, gate in zip(result.parts, result.gates, strict=True):
-        _print_part(part, gate, result)
-    print_text(result.figures_note)
-    if environment := session.run.record.config.get("environment"):
-        words = describe_environment(environment, result.parts)
-        print_text(f"{words[0].upper()}{words[1:]}.")
-    if result.caveat:
-        print_text(result.caveat)
-    print_note(f"Run directory: {session.run.path}")
-
-
-def _print_part(part: PartPerformance, gate: ActionGate, result: TrainResult) -> None:
-    from tradingbot.evaluation.performance.record import HOLD
-
-    word = "synthetic" if result.synthetic else "observed bars, simulated trading"
-    excess = write_interval(part.excess_over_hold_bps)
-    own = "Portfolio" if result.is_portfolio else "Agents"
-    caption = f"{own} less {HOLD}: {excess} bp/bar."
-    if part.share_of_oracle is not None:
-        caption += f" Share of the oracle's net return: {part.share_of_oracle.estimate:.0%}."
-    caption += f" {gate.words[0].upper()}{gate.words[1:]}."
-    caption += f" {ALPHA_NOTE.format(factor=part.factor)}" if part.factor else ""
-    policies = result.shown_policies(part)
-    days = f"{part.first_day} … {part.last_day}, {part.bars:,} bars"
-    print_performance(f"{part.part}: {days} ({word}, net of costs)", policies, 6, caption)

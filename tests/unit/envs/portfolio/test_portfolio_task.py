@@ -198,6 +198,21 @@ def test_loss_limit_halts_a_backtest_in_cash(loss_frac, halts):
         assert len({*worth}) == steps
 
 
+def test_halted_portfolio_stays_so_though_its_value_comes_back():
+    world = crashed(small_world(), 0, CRASH)
+    prices = world.prices.copy()
+    prices[0, CRASH + 1 :, :4] *= 2.0  # what was halved is whole again at the open it is sold at
+    task = portfolios(world=replace(world, prices=prices)).backtest(CRASH - 6, CRASH + 6)
+    made = play(task, [HALVES.view(1, 1, -1)] * 12)
+    worth = [task.wealth(step.state).item() for step in made]
+    at = 5  # the step over the crash
+
+    assert worth[at] < 0.8 < 0.9 < worth[at + 1]
+    assert [bool(task.numbers(step.state).halted) for step in made] == [i >= at for i in range(12)]
+    assert [step.state[0][-1, 0].item() for step in made][at + 1 :] == [1.0] * (11 - at)
+    assert worth[at + 2 :] == [worth[at + 1]] * (10 - at)
+
+
 def test_lost_portfolio_ends_alone_and_begins_anew_in_cash():
     first = CRASH - LENGTH + 2
     whole = portfolios(world=crashed(small_world(), 0, CRASH))

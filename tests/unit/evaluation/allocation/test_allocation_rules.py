@@ -116,3 +116,32 @@ def test_all_rules_are_played_with_the_masters_costs() -> None:
     assert even.turnover_frac[0, 0] == pytest.approx(1.0, abs=1e-3)
     assert even.cost_frac[0, 0] == pytest.approx(1.2e-4, rel=1e-2)
     assert {each.n_bars for each in played} == {59}
+
+
+def test_rules_wait_as_long_as_they_are_told_to() -> None:
+    book = plant_sleeves(SleeveMarket(n_bars=BARS, n_sleeves=3), 1).book
+    task = PortfolioTask(book, PortfolioTerms(RULES), n_envs=2, seed=0)
+    (even,) = backtest_allocations(
+        task, IndexRange(200, 220), bars_per_year=1_764.0, names=["equal weight"], delay_bars=2
+    )
+
+    assert even.delay_bars == 2
+    assert even.turnover_frac[:2, 0].tolist() == [0.0, 0.0]
+    assert even.turnover_frac[2, 0] == pytest.approx(1.0, abs=1e-3)
+
+
+@pytest.mark.parametrize("names", [None, ["mean-variance"]])
+def test_rules_dislike_variance_as_much_as_the_task_does(names: list[str] | None) -> None:
+    book = plant_sleeves(SleeveMarket(n_bars=BARS, n_sleeves=3), 1).book
+    task = PortfolioTask(book, PortfolioTerms(RULES, risk_aversion=40.0), n_envs=2, seed=0)
+    played = backtest_allocations(task, IndexRange(200, 260), bars_per_year=1_764.0, names=names)
+
+    found = next(each for each in played if each.policy == "mean-variance")
+    wanted, bolder = (
+        schedule_rule(ALLOCATION_RULES["mean-variance"], book, 200, 259, aversion=aversion)
+        .weights[200:259]
+        .numpy()
+        for aversion in (41.0, 1.0)
+    )
+    assert found.weights == pytest.approx(wanted, abs=1e-12)
+    assert np.abs(wanted - bolder).max() > 0.1

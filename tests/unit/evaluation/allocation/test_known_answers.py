@@ -16,7 +16,8 @@ from tradingbot.evaluation.allocation.known_answers import (
     oracle_share,
 )
 from tradingbot.evaluation.allocation.rules import ALLOCATION_RULES
-from tradingbot.evaluation.allocation.schedule import schedule_rule
+from tradingbot.evaluation.allocation.schedule import backtest_allocations, schedule_rule
+from tradingbot.market.costs import CostProfile
 from tradingbot.market.params import AccountRules, EpisodeRules, SimulatorParams
 from tradingbot.risk.limits import RiskLimits
 
@@ -74,6 +75,23 @@ def test_oracle_is_worth_more_than_every_rule_and_shares_are_of_its_gain() -> No
     assert worth["all cash"].expected_bp == 0.0
     assert worth["all cash"].cash_frac == 1.0
     assert 0.0 < oracle_share(worth, "all cash") < 1.0
+
+
+def test_worth_in_expectation_is_net_of_the_costs_that_were_paid() -> None:
+    made = plant_sleeves(SleeveMarket(n_bars=700, n_sleeves=3), 2)
+    bars = IndexRange(600, 650)
+    dear, free = CostProfile(commission_frac=0.001), CostProfile(0.0, 0.0)
+    tasks = [
+        PortfolioTask(made.book, PortfolioTerms(RULES, costs), n_envs=1, seed=0)
+        for costs in (dear, free)
+    ]
+    paid, spared = (measure_allocations(made, task, bars, {}) for task in tasks)
+    (even,) = backtest_allocations(tasks[0], bars, bars_per_year=1.0, names=["equal weight"])
+
+    cost_bp = 1e4 * even.cost_frac.mean()  # the weights follow from the book, whatever they cost
+    assert cost_bp > 0.1
+    less = spared["equal weight"].expected_bp - paid["equal weight"].expected_bp
+    assert less == pytest.approx(cost_bp, rel=1e-6)
 
 
 def test_best_sharpe_below_the_worst_is_refused() -> None:
