@@ -138,6 +138,30 @@ def test_population_without_differences_moves_nothing_but_by_decay() -> None:
     assert all(torch.equal(a, b) for a, b in zip(before, learner._actor.parameters(), strict=True))
 
 
+def test_members_play_the_bars_that_the_mean_plays() -> None:
+    task = SignalTask(2, 4)
+    learner = ES(task, TableView(task.table), replace(SMALL, sigma=1e-7), seed=1)
+    for _ in range(2):
+        told = learner.update().metrics
+        # Members that are all but the mean earn what it earned: over the same bars.
+        torch.testing.assert_close(told["population/fitness"], told["rollout/reward"])
+
+
+@pytest.mark.parametrize(("elites", "count"), [(0.25, 2), (0.75, 6), (1.0, 8)])
+def test_elites_are_the_best_of_the_members(
+    elites: float, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = SignalTask(2, 4)
+    learner = ES(task, TableView(task.table), replace(SMALL, elites=elites), seed=1)
+    earned = torch.stack([torch.arange(8.0), torch.arange(8.0).flip(0)], dim=1).double()
+    monkeypatch.setattr(learner._evolution, "fitness", lambda *_: earned)
+
+    told = learner.update().metrics
+
+    best = sum(range(8 - count, 8)) / count
+    assert told["population/elite_fitness"].tolist() == [best, best]
+
+
 def _widened(task: ClockTask, times: int) -> ClockTask:
     wide = ClockTask("truncated", length=4, n_agents=2)
     wide.n_envs = task.n_envs * times

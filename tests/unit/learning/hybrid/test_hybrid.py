@@ -97,6 +97,24 @@ def test_weights_that_earn_more_are_kept_and_those_that_earn_less_are_not(
     assert float(told["hybrid/better_share"]) == float(is_better)
 
 
+def test_agents_without_weight_have_no_say_and_a_share_at_the_threshold_is_enough(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    learner = build(HybridConfig(gradient_steps=1, generations=1, switch_threshold=0.5))
+    earned = torch.zeros(2, 3, 4)
+    earned[1, 1:] = 1.0  # two of three agents earn more; the other one ties
+    monkeypatch.setattr(learner._evolution, "earnings_beside", lambda _: earned)
+    learner.set_agent_weight(torch.tensor([1.0, 0.0, 0.0]))
+    learner.update()
+    before = weights(learner)
+
+    told = learner.update().metrics
+
+    assert float(told["hybrid/better_share"]) == 0.5
+    assert float(told["hybrid/kept_share"]) == 1.0
+    assert not all(torch.equal(part, before[key]) for key, part in weights(learner).items())
+
+
 def test_judging_plays_both_as_they_are() -> None:
     learner = build(HybridConfig(gradient_steps=1, generations=1, switch_threshold=0.0))
     learner.update()
