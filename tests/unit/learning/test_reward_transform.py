@@ -19,6 +19,7 @@ from tradingbot.learning.reward_transform import (
     CollectedSteps,
     InPlacePart,
     RewardTransform,
+    steps_of_tasks,
     transform_rewards,
 )
 from tradingbot.learning.sac.config import SACConfig
@@ -250,6 +251,26 @@ def test_shaping_moves_values_by_the_potential_and_no_policy() -> None:
         torch.testing.assert_close(shaped, plain - potential[:, None], rtol=1e-4, atol=1e-4)
         assert torch.equal(policy[:-1], best[:-1])
     assert set(best[:-1].tolist()) == {0, 1}  # both directions occur: there is something to spoil
+
+
+def test_steps_say_what_followed_and_not_what_a_reset_shows() -> None:
+    task, draws = SignalTask(2, 4, episode_bars=3), torch.Generator().manual_seed(1)
+    state, seen = task.begin()
+    made = []
+    for _ in range(5):
+        action = torch.rand(seen.row.shape, generator=draws)
+        step = task.step(state, action)
+        made.append((seen, action, step))
+        state, seen = step.state, step.observation
+
+    steps = steps_of_tasks(made, needs_terms=False, discount=0.9)
+
+    ended = steps.truncated
+    assert ended.any()
+    assert torch.equal(steps.final_row, torch.stack([step.final_row for _, _, step in made]))
+    assert (steps.final_row[ended] == steps.row[ended] + 1).all()
+    # What the action made of the account, which a reset has emptied.
+    torch.testing.assert_close(steps.final_private[..., 0], steps.action)
 
 
 def test_transform_of_another_shape_is_refused() -> None:

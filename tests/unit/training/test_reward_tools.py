@@ -67,6 +67,16 @@ def test_objectives_take_bars_of_high_volatility_for_volatile(tmp_path: Path) ->
     assert (found == (percentile >= 0.7)).all()
 
 
+def test_tools_read_the_position_and_the_growth_of_the_account(tmp_path: Path) -> None:
+    setup = setup_of("ppo", tmp_path, TOOLS)
+    names = setup.learner.task.private_names  # type: ignore[attr-defined]
+    tools = setup.learner._reward_transform._transforms  # type: ignore[attr-defined]
+
+    assert names[tools["objectives"].objectives.growth] == "total_return"
+    assert names[tools["shaping"]._inputs.growth] == "total_return"
+    assert names[tools["shaping"]._inputs.position] == "size"
+
+
 def test_none_is_there_unless_it_is_asked_for(tmp_path: Path) -> None:
     setup = setup_of("ppo", tmp_path, {})
     assert not [key for key in setup.learner.state() if key.startswith("reward_transform")]
