@@ -65,6 +65,15 @@ def test_learners_take_turns_on_one_actor_and_count_the_steps_of_both(name: str)
     assert learner.act(learner.task.begin()[1]).shape == (3, 4)
 
 
+def test_entropy_is_that_of_one_learner_alone() -> None:
+    learner = build(HybridConfig(gradient_steps=32, generations=1))
+
+    told = [learner.update().metrics for _ in range(2)]
+
+    assert [float(each["hybrid/evolves"]) for each in told] == [0.0, 1.0]
+    assert ["policy/normalised_entropy" in each for each in told] == [True, False]
+
+
 def test_what_evolved_is_kept_or_put_back_by_the_threshold() -> None:
     kept = build(HybridConfig(gradient_steps=1, generations=1, switch_threshold=0.0))
     undone = build(HybridConfig(gradient_steps=1, generations=1, switch_threshold=1.0))
