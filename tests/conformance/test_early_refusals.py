@@ -171,7 +171,7 @@ MISTAKES: dict[str, str] = {
     "train --learner pp": "learner.name must be",
     "train --device gpu": "device must be",
     "train --seed -1": "--seed",
-    "train --preset recovery_c --learner hierarchical_sac": "curiosity must act where it is on",
+    "train --preset recovery_c --learner direct": "curiosity must act where it is on",
     "train --preset recovery_c --set task.reward=roi": "two objectives or more to weigh",
     "train --preset recovery_a --set curiosity.hidden=[-3]": "curiosity.hidden must be widths of 1",
     "train --preset hindsight --set curiosity.mix=0.1": "sac.hindsight.strategy must be off",

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from fixtures.toy_tasks import SignalTask
 from tradingbot.domain.errors import ConfigError
 from tradingbot.learning.catalogue import known_learners, learner_spec
+from tradingbot.learning.hierarchical_sac.config import HierarchicalSACConfig
 from tradingbot.learning.impala.config import IMPALAConfig
 from tradingbot.learning.learner import Learner, Metrics
 from tradingbot.learning.ppo.config import PPOConfig
@@ -35,6 +36,15 @@ CONFIGS: dict[str, Any] = {
     ),
     "sac": SACConfig(
         actor=HEAD, critic=HEAD, buffer_size=256, warm_up=8, batch_size=8, steps_per_update=8
+    ),
+    "hierarchical_sac": HierarchicalSACConfig(
+        actor=HEAD,
+        critic=HEAD,
+        controller=HEAD,
+        buffer_size=256,
+        warm_up=8,
+        batch_size=8,
+        steps_per_update=8,
     ),
 }
 

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
 import torch
 from torch import Tensor
 
+from fixtures.compass_task import CompassTask
 from fixtures.toy_options import ToyOptions
 from fixtures.toy_tasks import SignalTask
+from tradingbot.domain.errors import ConfigError
 from tradingbot.learning.hierarchical_sac.config import HierarchicalSACConfig
 from tradingbot.learning.hierarchical_sac.course import OptionCourse
 from tradingbot.learning.hierarchical_sac.kept_steps import step_of
 from tradingbot.learning.hierarchical_sac.learner import HierarchicalSAC
+from tradingbot.learning.hindsight_config import HindsightConfig
+from tradingbot.learning.learner import Metrics
+from tradingbot.learning.reward_transform import CollectedSteps, InPlacePart
 from tradingbot.learning.task import Observation, TaskStep
 from tradingbot.networks.head_config import HeadConfig
 from tradingbot.networks.options import OptionRun
@@ -96,6 +102,60 @@ def test_option_that_follows_is_chosen_where_the_old_one_ended() -> None:
     assert 4 < int(ended.sum()) < ended.numel()
     assert torch.equal(following[ended], drawn.final_row[ended] % 5)
     assert not bool((drawn.final_row[ended] % 5 == drawn.row[ended] % 5).any())
+
+
+class Potential:
+    """Adds γ Φ(s′) − Φ(s) of a potential that is the row's number; nothing follows a failure."""
+
+    needs_terms = False
+
+    def __init__(self) -> None:
+        self.learned: list[CollectedSteps] = []
+
+    def transform(self, steps: CollectedSteps) -> Tensor:
+        after = torch.where(steps.terminated, 0.0, steps.final_row)
+        return steps.reward + 0.5 * after - steps.row
+
+    def learn(self, steps: CollectedSteps) -> Metrics:
+        self.learned.append(steps)
+        return {"potential/steps": torch.tensor(float(len(steps.reward)))}
+
+    def parts(self) -> Mapping[str, InPlacePart]:
+        return {}
+
+
+def test_changed_rewards_are_summed_over_options_and_learned_from_by_both_levels() -> None:
+    config = replace(SMALL, discount=0.5, warm_up=100, steps_per_update=12, scale_rewards=False)
+    task = SignalTask(2, 4, episode_bars=100)
+    plain, changed = (
+        HierarchicalSAC(task, TableView(task.table), config, seed=1, reward_transform=each)
+        for each in (None, Potential())
+    )
+    told = [made.update() for made in (plain, changed)]
+
+    # What the task paid is what is reported, and random choices do not know the rewards.
+    assert torch.equal(told[0].experience.reward, told[1].experience.reward)
+    for drawn in ("_steps_kept", "_ended"):
+        one, other = (
+            getattr(made, drawn).sample(64, torch.Generator().manual_seed(2))
+            for made in (plain, changed)
+        )
+        assert torch.equal(one.row, other.row)
+        # Over an option of k bars the changes add up to γᵏ Φ(its end) − Φ(its beginning).
+        counts = 0.5 if one.discount is None else one.discount
+        expected = one.reward + counts * one.final_row - one.row
+        torch.testing.assert_close(other.reward, expected, rtol=1e-4, atol=1e-2)
+    own = torch.stack([made._reward_scale.sums[1] for made in (plain, changed)])
+    assert not torch.allclose(own[0], own[1])
+    assert float(told[1].metrics["potential/steps"]) == 12.0
+    (steps,) = changed._rewards._transform.learned  # type: ignore[union-attr]
+    assert torch.equal(steps.reward, told[1].experience.reward)
+
+
+def test_changed_rewards_are_refused_where_goals_are_relabelled() -> None:
+    task, config = CompassTask(1, 2, 1), replace(SMALL, hindsight=HindsightConfig("future"))
+    with pytest.raises(ConfigError, match="learned from as they are paid"):
+        HierarchicalSAC(task, TableView(task.table), config, seed=1, reward_transform=Potential())
 
 
 def test_boost_of_an_agent_reaches_the_entropy_that_its_controller_aims_at() -> None:
