@@ -69,6 +69,7 @@ JOIN = "data join mine --name x --sentiment bars.csv"
 SUPERVISED = "supervised train --name x"
 RULE = "backtest macd --market noise"
 BY_REWARD = "train --preset quick --set learner.direct.objective=reward"
+ONLOOKER = "train --preset first_version"
 TRANSFER = "train --preset quick --set encoder.preset=tiny --set encoder.transfer_from"
 SLEEVES = "train --preset portfolio --set environment.portfolio.sleeves"
 
@@ -170,12 +171,20 @@ MISTAKES: dict[str, str] = {
     "train --learner pp": "learner.name must be",
     "train --device gpu": "device must be",
     "train --seed -1": "--seed",
-    "train --preset recovery_c --learner hierarchical_sac": "curiosity must act where it is on",
+    "train --preset recovery_c --learner direct": "curiosity must act where it is on",
     "train --preset recovery_c --set task.reward=roi": "two objectives or more to weigh",
     "train --preset recovery_a --set curiosity.hidden=[-3]": "curiosity.hidden must be widths of 1",
     "train --preset hindsight --set curiosity.mix=0.1": "sac.hindsight.strategy must be off",
     "train --preset curriculum --learner impala": "learner.impala.actors must be 1 in environment",
     "train --preset quick --learner hybrid": "learner.hybrid.gradient_steps must be below",
+    "train --learner ppo --set learner.ppo.clip.last=0.1": "clip.kind must be linear or cosine",
+    "train --learner ppo --set guards.interventions.pause_steps=9": "by_rule ask for one",
+    f"{ONLOOKER} --set guards.interventions.boost_factor=2": "strongest must be boost_entropy or",
+    "train --preset impala --set guards.actor_lag=4": "learner.impala.asynchronous must be true",
+    "train --preset quick --set guards.low_entropy=0.2": "must be one that tells an entropy",
+    "train --preset options --set task.rules.limits.max_position_frac=0.03": "would never reach it",
+    "train --preset spec_sac --set learner.sac.buffer_size=10": "buffer_size must hold a batch",
+    "train --preset hindsight --set task.private=[size,total_return]": "no drawdown among size",
     "train --set guards.interventions.by_rule=[[LOW_ENTROPI,pause]]": "Did you mean 'LOW_ENTROPY'?",
     "train --set market.params={kappa:0.1}": "market.params must be set key by key",
     "train --set budget.n_env=3": "Did you mean 'n_envs'?",

@@ -137,6 +137,14 @@ def test_metrics_and_experience_have_the_agreed_shapes(name: str, pooling: Pooli
     assert made % len(experience.reward) == 0  # a population's members are not all laid out
 
 
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_learner_tells_an_entropy_where_it_says_so(name: str) -> None:
+    learner = build(name, "independent", 1)
+    told = {key for _ in range(3) for key in learner.update().metrics}
+
+    assert ("policy/normalised_entropy" in told) == learner_spec(name).tells_entropy
+
+
 def test_same_seed_gives_the_same_bits_and_another_seed_others(name: str) -> None:
     first, again, other = (build(name, "partial", seed) for seed in (1, 1, 2))
 

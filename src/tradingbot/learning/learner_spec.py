@@ -98,6 +98,9 @@ class LearnerSpec:
     """Why it takes none, as messages say it; empty where it does."""
     differentiates: bool = False
     """Whether it follows gradients through the task's step, whose reward must have some."""
+    tells_entropy: bool = True
+    """Whether its metrics have `policy/normalised_entropy`; else rules of the flight recorder about
+    the entropy cannot be told of it, and their limits are refused."""
     takes_options: bool = False
     """Whether its task must have options, `networks.options.Options`, to choose from."""
     takes_members: bool = False

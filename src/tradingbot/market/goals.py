@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 GoalReward = Literal["sparse", "dense", "partial"]
 GOAL_INPUTS = ("goal_return", "goal_drawdown", "goal_return_missing", "goal_drawdown_left")
 """What agents see of a goal: `AskedGoal.inputs`."""
+GOAL_READS = ("total_return", "drawdown")
+"""Private numbers of what an account has reached of a goal."""
 GOAL_INPUT_BOUND = 2.0
 """What is missing, or left, is cut to this, in units of the largest goal."""
 

@@ -6,6 +6,7 @@ learner go on at rate 0, or end in the middle of its decay.
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -29,7 +30,8 @@ _RATE = "learning_rate"
 def resolve_schedules(values: Mapping[str, Any]) -> dict[str, Any]:
     """Write the number of steps where a schedule of a learner follows the budget.
 
-    `over: budget` does, and so does a learning rate that moves and of which no `over` is said.
+    `over: budget` does, and so does a schedule that is made to move, and a learning rate that moves
+    anyway, of which no `over` is said.
 
     Args:
         values: Of a configuration, not yet checked; what is malformed is left as it is.
@@ -40,7 +42,7 @@ def resolve_schedules(values: Mapping[str, Any]) -> dict[str, Any]:
     sections = {name: learner.get(name, {}) for name in known_learners()}
     steps = _steps(values.get("budget"))
     resolved = {
-        name: _resolve(_with_rate(section, name), steps)
+        name: _resolve(_with_lengths(section, learner_spec(name).config()), steps)
         for name, section in sections.items()
         if isinstance(section, Mapping)
     }
@@ -57,11 +59,12 @@ def check_budget(
         places: Where values were written, as far as it is known.
 
     Raises:
-        ConfigError: If there are too few updates, environments cannot be divided among actors, or
-            the learning rate is 0 before the end.
+        ConfigError: If there are too few updates, environments cannot be divided among actors, a
+            replay is too small, or the learning rate is 0 before the end.
     """
     _check_shares(config, places)
     _check_updates(config, places)
+    _check_replay(config, places)
     _check_turns(config, places)
     _check_rate(config, places)
 
@@ -116,6 +119,32 @@ def _check_updates(config: TrainConfig, places: Mapping[KeyPath, Place]) -> None
         )
 
 
+def _check_replay(config: TrainConfig, places: Mapping[KeyPath, Place]) -> None:
+    """Refuse a replay that forgets before anything is learned from it."""
+    settings, name = config.learner.settings, config.learner.name
+    if hasattr(settings, "wrapped"):  # a hybrid's learner by gradients
+        settings, name = settings.gradient, settings.wrapped.name
+    kept = getattr(settings, "buffer_size", None)
+    if kept is None:
+        return
+    key = f"learner.{name}.buffer_size"
+    needs = {
+        f"learner.{name}.warm_up": settings.warm_up,
+        f"learner.{name}.batch_size": settings.batch_size,
+        "budget.n_envs": config.budget.n_envs,
+    }
+    largest = max(needs, key=lambda each: needs[each])
+    if kept >= needs[largest]:
+        return
+    raise ConfigError(
+        f"{key} must hold a batch, a step of all environments, and all that is collected before "
+        "anything is learned",
+        was=f"{kept}, where {largest} is {needs[largest]}",
+        where=place_conflict(places, [tuple(each.split(".")) for each in (key, largest)]),
+        remedy=f"Set {key}={needs[largest]} or more, or lower {largest}",
+    )
+
+
 def _check_turns(config: TrainConfig, places: Mapping[KeyPath, Place]) -> None:
     """Refuse a hybrid whose first turn by gradients lasts as long as the budget."""
     turns, steps = getattr(config.learner.settings, "turns", None), config.budget.steps_per_agent
@@ -157,16 +186,36 @@ def _steps(section: object) -> int:
     return steps if isinstance(steps, int) and steps >= 1 else usual
 
 
-def _with_rate(section: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Let a learning rate follow the budget if it moves and nothing else is said."""
-    usual = getattr(learner_spec(name).config(), _RATE, None)
-    rate = section.get(_RATE, {})
-    if not isinstance(usual, Schedule) or not isinstance(rate, Mapping) or "over" in rate:
-        return dict(section)
-    if rate.get("kind", usual.kind) == "constant":
-        return dict(section)
-    hold = rate.get("hold", usual.hold)
-    return {**section, _RATE: {**rate, "hold": hold, "over": FOLLOWS_BUDGET}}
+def _with_lengths(section: Mapping[str, Any], usual: object) -> dict[str, Any]:
+    """Let schedules follow the budget if they move and nothing else is said.
+
+    A learning rate may move by default, by steps that no other budget has. Of other schedules those
+    are meant that are constant by default: they have no length that was meant for a change.
+
+    Args:
+        section: Settings of a learner, or of a part of it.
+        usual: The defaults of the same.
+    """
+    found = dict(section)
+    for field in dataclasses.fields(usual):  # type: ignore[arg-type]
+        default, given = getattr(usual, field.name), section.get(field.name)
+        if field.name == _RATE and given is None:
+            given = {}
+        if not isinstance(given, Mapping):
+            continue
+        if not isinstance(default, Schedule):
+            if dataclasses.is_dataclass(default):
+                found[field.name] = _with_lengths(given, default)
+        elif _has_no_length(given, default, is_rate=field.name == _RATE):
+            hold = given.get("hold", default.hold)
+            found[field.name] = {**given, "hold": hold, "over": FOLLOWS_BUDGET}
+    return found
+
+
+def _has_no_length(given: Mapping[str, Any], default: Schedule, *, is_rate: bool) -> bool:
+    """Tell whether a schedule moves for a time that nobody has said."""
+    moves = given.get("kind", default.kind) != "constant"
+    return moves and "over" not in given and (is_rate or default.kind == "constant")
 
 
 def _resolve(values: Mapping[str, Any], steps: int) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from tradingbot.configuration.files import (
     rename_old_keys,
 )
 from tradingbot.configuration.yaml_reader import Document
+from tradingbot.training.account_rules import check_accounts
 from tradingbot.training.budget import check_budget, resolve_schedules
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.inert_settings import check_effects
@@ -57,6 +58,7 @@ def load_train_config(
     config = _checked(_follow_dataset(document))
     check_budget(config, document.places)
     check_effects(config, document.places)
+    check_accounts(config, document.places)
     return config
 
 

@@ -8,11 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tradingbot.learning.guards.config import RESPONSES, Response
 from tradingbot.training.config import TrainConfig
 
 _HORIZON = 120
 """Steps of an environment that `guards.distinct_actions` counts in; see `guards.execution`."""
 Acts = Callable[[TrainConfig], bool]
+_FIRST = ("on_warning", "on_critical", "by_rule")
+"""Keys of `guards.interventions` that say what a verdict is answered with first."""
 
 
 def _is_hybrid(config: TrainConfig) -> bool:
@@ -31,11 +34,64 @@ def _hierarchical(config: TrainConfig) -> Any:
     return getattr(config.learner, "hierarchical_sac")  # noqa: B009 - sections are no fields
 
 
+def _tells_entropy(config: TrainConfig) -> bool:
+    return config.learner.spec.tells_entropy
+
+
+def _asked(config: TrainConfig) -> set[Response]:
+    """Return the responses that verdicts begin with, none beyond the strongest that is allowed."""
+    rules = config.guards.interventions
+    most = RESPONSES.index(rules.strongest)
+    first = (rules.on_warning, rules.on_critical, *(response for _, response in rules.by_rule))
+    return {RESPONSES[min(RESPONSES.index(each), most)] for each in first}
+
+
+def _goes_as_far_as(response: Response) -> Acts:
+    return lambda c: RESPONSES.index(c.guards.interventions.strongest) >= RESPONSES.index(response)
+
+
+def _pauses(config: TrainConfig) -> bool:
+    # Where a pause is the strongest response, what does not help ends there too.
+    return "pause" in _asked(config) or config.guards.interventions.strongest == "pause"
+
+
 GUARD_RULES: tuple[tuple[tuple[str, ...], Acts, str], ...] = (
     (
         ("actor_lag",),
         lambda c: hasattr(c.learner.settings, "actors"),
         "learner.name must be impala",
+    ),
+    (
+        ("actor_lag",),
+        lambda c: getattr(c.learner.settings, "asynchronous", True) or c.guards.actor_lag < 1.0,
+        "learner.impala.asynchronous must be true: every actor else is one update behind, no more",
+    ),
+    (
+        ("low_entropy", "low_entropy_critical", "entropy_fall", "entropy_fall_updates"),
+        _tells_entropy,
+        "learner.name must be one that tells an entropy: direct draws no lots",
+    ),
+    (
+        ("interventions.pause_steps",),
+        _pauses,
+        "guards.interventions.on_critical must be pause, or by_rule ask for one: nothing does",
+    ),
+    (
+        ("interventions.boost_factor", "interventions.max_boost"),
+        lambda c: bool({"boost_entropy", "pause"} & _asked(c)),
+        "guards.interventions.strongest must be boost_entropy or more, and a response one that "
+        "boosts: none does",
+    ),
+    (
+        ("interventions.cooldown_steps", *(f"interventions.{key}" for key in _FIRST)),
+        _goes_as_far_as("boost_entropy"),
+        "guards.interventions.strongest must be more than warn",
+    ),
+    (
+        ("interventions.roll_back_share", "interventions.roll_back_entropy"),
+        _goes_as_far_as("roll_back"),
+        "guards.interventions.strongest must be roll_back or halt: below them only weights that "
+        "are not finite take a run back, whatever their agents' number",
     ),
     (
         ("one_option", "one_option_critical"),
@@ -79,6 +135,41 @@ GUARD_RULES: tuple[tuple[tuple[str, ...], Acts, str], ...] = (
     ),
 )
 """Keys of `guards`, where they act, and what must be so for that."""
+_LIMIT_OF = {
+    "ACTORS_LAG": "actor_lag",
+    "CURRICULUM_STUCK": "stuck_episodes",
+    "ENTROPY_FALLS": "entropy_fall",
+    "GOALS_MISSED": "goal_success",
+    "INTRINSIC_DOMINATES": "intrinsic_share",
+    "LOW_ENTROPY": "low_entropy",
+    "ONE_OBJECTIVE": "one_objective",
+    "ONE_OPTION": "one_option",
+    "ONE_SLEEVE": "one_sleeve",
+    "POPULATION_COLLAPSED": "distinct_members",
+}
+"""Code of a rule that not every run can break → its limit in `guards`."""
+
+
+def rules_can_fire(config: TrainConfig) -> bool:
+    """Tell whether every rule that `by_rule` names can find anything in such a run."""
+    return not _silent(config)
+
+
+def cannot_fire(config: TrainConfig) -> str:
+    """Say which rule cannot, and what must be so for it to."""
+    code, needs = _silent(config)[0]
+    return f"{code} can never be told: {needs}"
+
+
+def _silent(config: TrainConfig) -> list[tuple[str, str]]:
+    return [
+        (code, needs)
+        for code, _ in config.guards.interventions.by_rule
+        for keys, acts, needs in GUARD_RULES
+        if _LIMIT_OF.get(code) in keys and not acts(config)
+    ]
+
+
 _HIERARCHICAL = "learner.hierarchical_sac."
 _LOW_LEVEL = ("actor", "critic", "learning_rate", "target_normalised_entropy")
 LEARNER_RULES: tuple[tuple[tuple[str, ...], Acts, str], ...] = (

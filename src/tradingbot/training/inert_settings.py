@@ -15,8 +15,9 @@ from tradingbot.configuration.decoding import COMMAND_LINE
 from tradingbot.configuration.files import place_of, preset_folder
 from tradingbot.configuration.yaml_reader import KeyPath, Place
 from tradingbot.domain.errors import ConfigError
+from tradingbot.training.condition import Condition
 from tradingbot.training.config import TrainConfig
-from tradingbot.training.setting_conditions import Condition, setting_conditions
+from tradingbot.training.setting_conditions import setting_conditions
 from tradingbot.training.tool_conditions import TOOLS
 
 

@@ -3,31 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 from tradingbot.domain.errors import join_choices
 from tradingbot.learning.catalogue import known_learners, learner_spec
 from tradingbot.learning.direct.config import DEVIATIONS_OF_BEFORE, DirectConfig
 from tradingbot.learning.ppo.config import PPOConfig
+from tradingbot.training.condition import Condition
 from tradingbot.training.config import TrainConfig
-from tradingbot.training.guard_conditions import GUARD_RULES, LEARNER_RULES
+from tradingbot.training.guard_conditions import (
+    GUARD_RULES,
+    LEARNER_RULES,
+    cannot_fire,
+    rules_can_fire,
+)
+from tradingbot.training.schedule_conditions import schedule_conditions
 from tradingbot.training.tool_conditions import TOOLS
 
 _RELABELLING = ("sac", "hierarchical_sac")
 """Learners that can relabel goals."""
-
-
-class Condition(NamedTuple):
-    """Where settings act."""
-
-    keys: tuple[str, ...]
-    """Dotted keys, or beginnings of them that end at a dot."""
-    acts: Callable[[TrainConfig], bool]
-    needs: Callable[[TrainConfig], str]
-    """(configuration) → what must be so for them to act."""
-    is_alternative: bool = False
-    """Files may hold it beside what acts instead: sections of several learners, a market to use
-    without a dataset. Then options alone are asked about."""
 
 
 def _has_encoder(config: TrainConfig) -> bool:
@@ -237,6 +230,7 @@ _CONDITIONS: tuple[Condition, ...] = (
         Condition(tuple(f"guards.{key}" for key in keys), acts, _says(needs))
         for keys, acts, needs in GUARD_RULES
     ),
+    Condition(("guards.interventions.by_rule",), rules_can_fire, cannot_fire),
     *(Condition(keys, acts, _says(needs)) for keys, acts, needs in LEARNER_RULES),
     *(_of_environment(kind) for kind in ("curriculum", "goal", "portfolio")),
 )
@@ -245,4 +239,5 @@ _CONDITIONS: tuple[Condition, ...] = (
 
 def setting_conditions() -> tuple[Condition, ...]:
     """Return what depends on what; every learner of the catalogue has a section of its own."""
-    return (*_CONDITIONS, *(_of_learner(name) for name in known_learners()))
+    own = (_of_learner(name) for name in known_learners())
+    return (*_CONDITIONS, *own, *schedule_conditions())

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from fixtures.toy_tasks import SignalTask
 from tradingbot.domain.errors import ConfigError
 from tradingbot.learning.catalogue import known_learners, learner_spec
+from tradingbot.learning.hierarchical_sac.config import HierarchicalSACConfig
 from tradingbot.learning.impala.config import IMPALAConfig
 from tradingbot.learning.learner import Learner, Metrics
 from tradingbot.learning.ppo.config import PPOConfig
@@ -19,6 +20,7 @@ from tradingbot.learning.reward_transform import (
     CollectedSteps,
     InPlacePart,
     RewardTransform,
+    steps_of_tasks,
     transform_rewards,
 )
 from tradingbot.learning.sac.config import SACConfig
@@ -34,6 +36,15 @@ CONFIGS: dict[str, Any] = {
     ),
     "sac": SACConfig(
         actor=HEAD, critic=HEAD, buffer_size=256, warm_up=8, batch_size=8, steps_per_update=8
+    ),
+    "hierarchical_sac": HierarchicalSACConfig(
+        actor=HEAD,
+        critic=HEAD,
+        controller=HEAD,
+        buffer_size=256,
+        warm_up=8,
+        batch_size=8,
+        steps_per_update=8,
     ),
 }
 
@@ -250,6 +261,26 @@ def test_shaping_moves_values_by_the_potential_and_no_policy() -> None:
         torch.testing.assert_close(shaped, plain - potential[:, None], rtol=1e-4, atol=1e-4)
         assert torch.equal(policy[:-1], best[:-1])
     assert set(best[:-1].tolist()) == {0, 1}  # both directions occur: there is something to spoil
+
+
+def test_steps_say_what_followed_and_not_what_a_reset_shows() -> None:
+    task, draws = SignalTask(2, 4, episode_bars=3), torch.Generator().manual_seed(1)
+    state, seen = task.begin()
+    made = []
+    for _ in range(5):
+        action = torch.rand(seen.row.shape, generator=draws)
+        step = task.step(state, action)
+        made.append((seen, action, step))
+        state, seen = step.state, step.observation
+
+    steps = steps_of_tasks(made, needs_terms=False, discount=0.9)
+
+    ended = steps.truncated
+    assert ended.any()
+    assert torch.equal(steps.final_row, torch.stack([step.final_row for _, _, step in made]))
+    assert (steps.final_row[ended] == steps.row[ended] + 1).all()
+    # What the action made of the account, which a reset has emptied.
+    torch.testing.assert_close(steps.final_private[..., 0], steps.action)
 
 
 def test_transform_of_another_shape_is_refused() -> None:

@@ -19,7 +19,7 @@ from tradingbot.runs import RunDirectory
 from tradingbot.runs.policy import load_policy
 from tradingbot.serving.export.run_export import _require_exportable
 from tradingbot.training.config import TrainConfig
-from tradingbot.training.config_files import load_train_config
+from tradingbot.training.config_files import load_train_config, override_config
 from tradingbot.training.data import TrainingData, open_data
 from tradingbot.training.opponents import span_of
 from tradingbot.training.run_policy import LearnerPolicy, open_policy
@@ -120,7 +120,8 @@ def test_settings_that_do_not_go_together_are_refused(
 
 
 def test_agents_that_do_not_show_their_accounts_are_refused(tmp_path: Path) -> None:
-    config = load_train_config("recovery_b", SMALL | {"task.private": ["size"]})
+    """Though what said so was not read by the rules of settings, as in a run of before."""
+    config = override_config(load_train_config("recovery_b", SMALL), {"task.private": ["size"]})
     with pytest.raises(ConfigError, match="options must see position, entry and return"):
         build_training_setup(config, open_data(config, tmp_path), seed=1)
 

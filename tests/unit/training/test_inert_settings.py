@@ -15,6 +15,11 @@ OPTIONS: dict[str, object] = {
     "learner.name": "hierarchical_sac",
     "task.rules.action.space": "continuous",
 }
+PPO: dict[str, object] = {"learner.name": "ppo"}
+ONE_ACTOR: dict[str, object] = {"learner.name": "impala", "learner.impala.actors": 1}
+_DONE = "guards.interventions."
+RULE, COEFFICIENT = f"{_DONE}by_rule", "learner.ppo.entropy.coefficient"
+ONLOOKER: dict[str, object] = {f"{_DONE}strongest": "warn"}
 INERT: list[tuple[dict[str, object], str]] = [
     ({"task.reward": "v31"}, "learner.direct.objective must be reward"),
     ({"task.reward_weights.hold": 0.1}, "learner.direct.objective must be reward"),
@@ -42,6 +47,44 @@ INERT: list[tuple[dict[str, object], str]] = [
     (HYBRID | {"learner.sac.batch_size": 8}, "must be sac, is hybrid of"),
     (HYBRID | {"learner.es.actor.hidden": [8]}, "learner.name must be es: in a hybrid"),
     ({"guards.actor_lag": 3.0}, "learner.name must be impala"),
+    (
+        ONE_ACTOR | {"guards.actor_lag": 3.0},
+        "learner.impala.asynchronous must be true",
+    ),
+    *(
+        ({f"guards.{key}": value}, "learner.name must be one that tells an entropy")
+        for key, value in {
+            "low_entropy": 0.2,
+            "low_entropy_critical": 0.2,
+            "entropy_fall": 0.4,
+            "entropy_fall_updates": 4,
+        }.items()
+    ),
+    ({RULE: [["LOW_ENTROPY", "pause"]]}, "LOW_ENTROPY can never be told: learner.name must"),
+    (PPO | {RULE: [["ACTORS_LAG", "halt"]]}, "ACTORS_LAG can never be told: learner.name must be"),
+    (PPO | {f"{_DONE}pause_steps": 500}, "on_critical must be pause, or by_rule ask for one"),
+    (PPO | ONLOOKER | {f"{_DONE}boost_factor": 2.0}, "strongest must be boost_entropy or more"),
+    (PPO | ONLOOKER | {f"{_DONE}max_boost": 2.0}, "strongest must be boost_entropy or more"),
+    (PPO | {f"{_DONE}on_critical": "halt", f"{_DONE}boost_factor": 2.0}, "one that boosts: none"),
+    (PPO | ONLOOKER | {f"{_DONE}cooldown_steps": 9}, "strongest must be more than warn"),
+    (PPO | ONLOOKER | {RULE: [["LOW_ENTROPY", "halt"]]}, "strongest must be more than warn"),
+    (PPO | ONLOOKER | {f"{_DONE}roll_back_share": 0.2}, "strongest must be roll_back or halt"),
+    (
+        PPO | {f"{_DONE}strongest": "pause", f"{_DONE}roll_back_entropy": 1.5},
+        "strongest must be roll_back or halt",
+    ),
+    (PPO | {"learner.ppo.clip.last": 0.1}, "learner.ppo.clip.kind must be linear or cosine"),
+    (PPO | {"learner.ppo.clip.over": 9}, "learner.ppo.clip.kind must be linear or cosine"),
+    (PPO | {"learner.ppo.clip.hold": 9}, "learner.ppo.clip.kind must be linear or cosine"),
+    (PPO | {"learner.ppo.clip.kind": "linear"}, "clip.first and last must differ"),
+    (
+        PPO | {f"{COEFFICIENT}.kind": "constant", f"{COEFFICIENT}.last": 0.2},
+        "coefficient.kind must be linear or cosine",
+    ),
+    (
+        HYBRID | {"learner.ppo.clip.last": 0.1},
+        "learner.ppo.clip.kind must be linear or cosine",
+    ),
     ({"guards.one_option": 0.5}, "learner.name must be hierarchical_sac"),
     ({"guards.distinct_members": 0.2}, "learner.name must be es or hybrid"),
     ({"guards.stuck_episodes": 5}, "environment.kind must be curriculum"),
@@ -116,6 +159,17 @@ ACTING: list[dict[str, object]] = [
     {"learner.name": "es", "learner.es.actor.hidden": [8], "guards.distinct_members": 0.2}
     | {"learner.es.population": 2},
     {"learner.name": "ppo", "guards.distinct_actions": 4},
+    ONE_ACTOR | {"learner.impala.asynchronous": True, "guards.actor_lag": 3.0},
+    ONE_ACTOR | {"guards.actor_lag": 0.5},  # every lag but the first is above it
+    {"learner.name": "es", "guards.low_entropy_critical": 0.2, RULE: [["LOW_ENTROPY", "pause"]]}
+    | {f"{_DONE}pause_steps": 100, "learner.es.population": 2},
+    PPO | {f"{_DONE}on_critical": "pause", f"{_DONE}pause_steps": 500},
+    PPO | {f"{_DONE}strongest": "pause", f"{_DONE}pause_steps": 500},  # after boosts
+    # Weights that are not finite take a run back whatever is allowed, and halt it in the end.
+    PPO | ONLOOKER | {f"{_DONE}max_roll_backs": 3, f"{_DONE}roll_back_learning_rate": 0.1},
+    PPO | {"learner.ppo.clip": 0.1},
+    PPO | {"learner.ppo.clip.first": 0.1, "learner.ppo.clip.last": 0.1},
+    PPO | {"learner.ppo.clip.kind": "linear", "learner.ppo.clip.last": 0.1},
     OPTIONS | {"options.scalp_bars": 20, "guards.one_option": 0.5, "task.private": []},
 ]
 
@@ -129,6 +183,11 @@ def test_file_of_ones_own_is_asked_about_and_names_its_line(tmp_path: Path) -> N
     path = tmp_path / "mine.yaml"
     path.write_text("extends: quick\ntask:\n  reward: v31\n")
     with pytest.raises(ConfigError, match=r"task.reward must act.*mine.yaml:3"):
+        load_train_config(path)
+
+    # A number that a constant never gets to is a trap in a file too.
+    path.write_text("extends: quick\nlearner: {name: ppo, ppo: {clip: {first: 0.2, last: 0.1}}}\n")
+    with pytest.raises(ConfigError, match=r"clip.last must act.*mine.yaml:2"):
         load_train_config(path)
 
     # Sections of several learners are alternatives, to be chosen among by an option.

@@ -26,7 +26,9 @@ LEARNERS: dict[str, dict[str, Any]] = {
     "ppo": {"rollout_steps": 8, "minibatch": 8, "n_epochs": 1},
     "impala": {"rollout_steps": 8, "minibatch": 8, "actors": 2, "in_processes": False},
     "sac": {"steps_per_update": 8, "warm_up": 8, "batch_size": 8, "buffer_size": 64},
+    "hierarchical_sac": {"steps_per_update": 8, "warm_up": 8, "batch_size": 8, "buffer_size": 64},
 }
+SPACES = {"hierarchical_sac": {"task.rules.action.space": "continuous"}}
 TOOLS: dict[str, Any] = {
     "curiosity.mix": 0.1,
     "shaping.weight": 0.1,
@@ -37,7 +39,8 @@ TOOLS: dict[str, Any] = {
 
 def setup_of(learner: str, tmp_path: Path, options: dict[str, Any]) -> TrainingSetup:
     small = {f"learner.{learner}.{key}": value for key, value in LEARNERS[learner].items()}
-    config = load_train_config("quick", TINY | small | {"learner.name": learner} | options)
+    asked = small | SPACES.get(learner, {}) | {"learner.name": learner}
+    config = load_train_config("quick", TINY | asked | options)
     return build_training_setup(config, open_data(config, tmp_path), seed=1)
 
 
@@ -67,6 +70,16 @@ def test_objectives_take_bars_of_high_volatility_for_volatile(tmp_path: Path) ->
     assert (found == (percentile >= 0.7)).all()
 
 
+def test_tools_read_the_position_and_the_growth_of_the_account(tmp_path: Path) -> None:
+    setup = setup_of("ppo", tmp_path, TOOLS)
+    names = setup.learner.task.private_names  # type: ignore[attr-defined]
+    tools = setup.learner._reward_transform._transforms  # type: ignore[attr-defined]
+
+    assert names[tools["objectives"].objectives.growth] == "total_return"
+    assert names[tools["shaping"]._inputs.growth] == "total_return"
+    assert names[tools["shaping"]._inputs.position] == "size"
+
+
 def test_none_is_there_unless_it_is_asked_for(tmp_path: Path) -> None:
     setup = setup_of("ppo", tmp_path, {})
     assert not [key for key in setup.learner.state() if key.startswith("reward_transform")]
@@ -77,11 +90,11 @@ def test_none_is_there_unless_it_is_asked_for(tmp_path: Path) -> None:
     [
         (
             {"learner.name": "direct", "curiosity.mix": 0.1},
-            "learner.name must be ppo, sac or impala",
+            "learner.name must be ppo, sac, impala or hierarchical_sac",
         ),
         (
             {"learner.name": "direct", "shaping.weight": 0.1},
-            "learner.name must be ppo, sac or impala",
+            "learner.name must be ppo, sac, impala or hierarchical_sac",
         ),
         ({"learner.name": "ppo", "curiosity.warm_up": 5}, "curiosity.mix must be above 0"),
         ({"learner.name": "ppo", "shaping.warm_up": 5}, "shaping.weight must be above 0"),
@@ -110,7 +123,7 @@ GOAL = {"environment.kind": "goal", "environment.goal.reward": "sparse"}
     ("preset", "options", "words"),
     [
         ("recovery_a", EVOLVES, "curiosity must act where it is on; learner.name"),
-        ("recovery_c", {"learner.name": "hierarchical_sac"}, "is in no semi-Markov reward"),
+        ("recovery_b", {"curiosity.mix": 0.1}, "hierarchical_sac.hindsight.strategy must be off"),
         ("recovery_c", EVOLVES | {"learner.name": "hybrid"}, "generations are ranked by"),
         ("recovery_c", GOAL, "others pay one term"),
         ("recovery_c", {"task.reward": "log_growth"}, "log_growth has profit"),

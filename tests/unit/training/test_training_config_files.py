@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from datetime import date
+from functools import reduce
 from pathlib import Path
 
 import pytest
@@ -284,9 +285,75 @@ def test_keys_of_older_versions_are_read_from_files_options_and_runs(tmp_path: P
 
 def test_new_key_of_an_option_goes_before_the_old_key_of_a_file(tmp_path: Path) -> None:
     old = tmp_path / "old.yaml"
-    old.write_text("extends: quick\nguards: {spread: 0.2}\n")
+    old.write_text("extends: quick\nlearner: {name: ppo}\nguards: {spread: 0.2}\n")
 
     assert load_train_config(old, {"guards.low_entropy": 0.25}).guards.low_entropy == 0.25
+
+
+MOVES = {"kind": "linear", "first": 0.3, "last": 0.1}
+
+
+@pytest.mark.parametrize(
+    ("key", "length"), [("clip", 122_880), ("min_std", 122_880), ("entropy.coefficient", 40_000)]
+)
+def test_schedule_that_is_made_to_move_lasts_as_long_as_the_budget(key: str, length: int) -> None:
+    """One that moves anyway, the coefficient, keeps the length that is meant for it."""
+    options: dict[str, object] = {
+        f"learner.ppo.{key}.{part}": value for part, value in MOVES.items()
+    }
+    steps = {"learner.name": "ppo", "budget.steps_per_agent": 122_880}
+    space = {"task.rules.action.space": "continuous"}
+
+    ppo = load_train_config("quick", options | steps | space).learner.ppo
+
+    found = reduce(getattr, key.split("."), ppo)
+    assert (found.kind, found.first, found.last, found.over) == (*MOVES.values(), length)
+    held = load_train_config("quick", options | steps | space | {f"learner.ppo.{key}.hold": 880})
+    after = reduce(getattr, key.split("."), held.learner.ppo)
+    assert after.over == (length - 880 if length == 122_880 else length)
+
+
+def test_step_of_a_schedule_that_is_asked_for_is_one() -> None:
+    options = {f"learner.ppo.clip.{part}": value for part, value in (MOVES | {"over": 1}).items()}
+    assert load_train_config("quick", {"learner.name": "ppo"} | options).learner.ppo.clip.over == 1
+
+
+SAC = {"learner.name": "sac", "learner.sac.warm_up": 100, "learner.sac.batch_size": 64}
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (SAC | {"learner.sac.buffer_size": 99}, "99, where learner.sac.warm_up is 100"),
+        (
+            SAC
+            | {"learner.sac.buffer_size": 99, "learner.sac.warm_up": 0, "budget.n_envs": 128}
+            | {"budget.steps_per_agent": 100_000},
+            "99, where budget.n_envs is 128",
+        ),
+        (
+            {"learner.name": "hybrid", "learner.hybrid.learner": "sac", "learner.sac.warm_up": 0}
+            | {"learner.hybrid.gradient_steps": 64, "learner.sac.buffer_size": 99},
+            "99, where learner.sac.batch_size is 256",
+        ),
+        (
+            {"learner.hierarchical_sac.buffer_size": 99},
+            "99, where learner.hierarchical_sac.warm_up is 1000",
+        ),
+    ],
+)
+def test_replay_that_forgets_before_it_is_learned_from_is_refused(
+    options: dict[str, object], words: str
+) -> None:
+    preset = "options" if "learner.name" not in options else "quick"
+    with pytest.raises(ConfigError, match=r"buffer_size must hold a batch") as caught:
+        load_train_config(preset, options)
+    assert words in str(caught.value)
+    assert "or lower learner." in str(caught.value) or "or lower budget." in str(caught.value)
+
+
+def test_replay_of_just_enough_is_accepted() -> None:
+    load_train_config("quick", SAC | {"learner.sac.buffer_size": 100})
 
 
 @pytest.mark.parametrize(

@@ -12,12 +12,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from tradingbot.agents.options.rules import OPTION_NAMES, OptionRules
+from tradingbot.agents.options.rules import OPTION_NAMES, OPTION_READS, OptionRules
 from tradingbot.domain.errors import ConfigError
 from tradingbot.networks.options import OptionRun
 
-OPTION_READS = ("size", "entry_move", "exposure", "total_return")
-"""Private numbers that options read."""
 _FLAT_FRAC = 1e-6
 
 

@@ -8,6 +8,8 @@ from itertools import pairwise
 from tradingbot.domain.checks import CheckedFields, bounded, require
 
 OPTION_NAMES = ("open_long", "close_position", "trend_follow", "scalp", "wait")
+OPTION_READS = ("size", "entry_move", "exposure", "total_return")
+"""Private numbers that options read."""
 
 
 @dataclass(frozen=True)

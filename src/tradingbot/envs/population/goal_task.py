@@ -20,6 +20,7 @@ from tradingbot.market.compiled import PackedStep
 from tradingbot.market.episodes import mix
 from tradingbot.market.goals import (
     GOAL_INPUTS,
+    GOAL_READS,
     AskedGoal,
     GoalSettings,
     goal_inputs,
@@ -29,7 +30,7 @@ from tradingbot.market.goals import (
 from tradingbot.market.observation import observe_accounts
 from tradingbot.market.packing import PackedAccount, unpack
 
-_RETURN, _DRAWDOWN = map(PRIVATE_NAMES.index, ("total_return", "drawdown"))
+_RETURN, _DRAWDOWN = map(PRIVATE_NAMES.index, GOAL_READS)
 _SALTS = (0x52455455, 0x44524157)
 """Of the draws of returns and of drawdowns, apart from those of starts."""
 _DRAWS = 2.0**32
@@ -130,7 +131,7 @@ class GoalTask(PopulationTask):
         Raises:
             ConfigError: Naming the private number that is missing.
         """
-        for name in (PRIVATE_NAMES[_RETURN], PRIVATE_NAMES[_DRAWDOWN]):
+        for name in GOAL_READS:
             if name not in self._account_names:
                 raise ConfigError(
                     "agents must see their return and drawdown for goals to be relabelled",
@@ -146,8 +147,7 @@ class GoalTask(PopulationTask):
         """
 
         def shown(private: Tensor) -> Tensor:
-            names = (PRIVATE_NAMES[_RETURN], PRIVATE_NAMES[_DRAWDOWN])
-            now = [private[..., self._account_names.index(name)] for name in names]
+            now = [private[..., self._account_names.index(name)] for name in GOAL_READS]
             inputs = goal_inputs((goal[..., 0], goal[..., 1]), (now[0], now[1]), self._units)
             seen = private.new_empty((*private.shape[:-1], self.n_private))
             seen[..., : self.n_own] = private[..., : self.n_own]

@@ -34,6 +34,7 @@ SPEC = LearnerSpec(
     learns_reward=lambda config: config.objective == "reward",
     takes_auxiliary=True,
     takes_members=True,
+    tells_entropy=False,
     keeps_rewards="it follows the gradient of what the task itself pays",
     differentiates=True,
     measured=_measured,

@@ -11,8 +11,10 @@ from tradingbot.learning.es.evolution import AgentScales, Evolution
 from tradingbot.learning.es.members import member_outputs, play_members
 from tradingbot.learning.es.perturbation import Weights, draw_seeds
 from tradingbot.learning.generators import begin_another, make_generator
+from tradingbot.learning.guards.measures import BOX_BINS
 from tradingbot.learning.learner import Experience, Update, experience_of
 from tradingbot.learning.learner_state import name_parts
+from tradingbot.learning.playing import action_histogram, histogram_entropy
 from tradingbot.learning.task import Observation, Task, repeat_task
 from tradingbot.learning.task_learner import TaskLearner
 from tradingbot.networks.actor_layout import ActorLayout
@@ -78,6 +80,7 @@ class ES(TaskLearner):
             "loss/policy": -earned,
             "rollout/reward": earned,
             "policy/deviation": self._actor.penalty().detach(),
+            "policy/normalised_entropy": self._entropy(experience.selected),
         }
         return Update(metrics, experience)
 
@@ -133,6 +136,15 @@ class ES(TaskLearner):
             return MaskedCategorical.of(output, allowed).mode()
         means = output[..., : n_numbers(self.task.action)]  # what follows is for samples alone
         return squash(means if self.task.action.n_components else means.squeeze(-1))
+
+    def _entropy(self, selected: Tensor) -> Tensor:
+        """Return the entropy (N,) of what the mean did: it draws no lots that could have one.
+
+        Of codes, or of numbers in as many bins as they are rounded to, at most those of the flight
+        recorder: 1 where all are as frequent.
+        """
+        bins = min(self.config.act_levels or BOX_BINS, BOX_BINS)
+        return histogram_entropy(action_histogram(selected, self.task.action, bins)).float()
 
     @torch.no_grad()
     def _play(self) -> Experience:

@@ -21,10 +21,12 @@ from tradingbot.learning.hierarchical_sac.set_up import (
 )
 from tradingbot.learning.hierarchical_sac.usage import OptionUsage
 from tradingbot.learning.learner import Metrics, Update, experience_of
-from tradingbot.learning.learner_state import name_parts
+from tradingbot.learning.learner_state import Part, name_parts
 from tradingbot.learning.replay import Replay
+from tradingbot.learning.reward_transform import RewardTransform
 from tradingbot.learning.sac import networks as sac
-from tradingbot.learning.sac.memory import RewardScale
+from tradingbot.learning.sac.memory import RewardScale, require_paid_rewards
+from tradingbot.learning.step_rewards import StepRewards
 from tradingbot.learning.task import Observation, Task, TaskStep
 from tradingbot.learning.task_learner import TaskLearner
 from tradingbot.networks.option_actor import (
@@ -56,7 +58,15 @@ class HierarchicalSAC(TaskLearner):
         course="_course.parts",
     )
 
-    def __init__(self, task: Task, view: View, config: HierarchicalSACConfig, *, seed: int) -> None:
+    def __init__(
+        self,
+        task: Task,
+        view: View,
+        config: HierarchicalSACConfig,
+        *,
+        seed: int,
+        reward_transform: RewardTransform | None = None,
+    ) -> None:
         """Draw weights and open the task's environments.
 
         Args:
@@ -64,9 +74,12 @@ class HierarchicalSAC(TaskLearner):
             view: How rows of the task's table are seen; it does not learn here.
             config: Settings.
             seed: Root of all random streams.
+            reward_transform: Changes rewards of steps, before they are summed over options and
+                remembered; none by default.
 
         Raises:
-            ConfigError: If the task has no options, or the view would learn.
+            ConfigError: If the task has no options, the view would learn, or rewards are changed
+                where goals are relabelled.
         """
         self._options = options_of(task)
         super().__init__(task, view)
@@ -86,6 +99,9 @@ class HierarchicalSAC(TaskLearner):
         self._optimiser = make_optimiser(self._controller, self._low, config.weight_decay)
         kept = {"capacity": config.buffer_size, "device": self.device}
         self._draws_of = option_draws(task, config)
+        if config.hindsight.strategy != "off":
+            require_paid_rewards(reward_transform)
+        self._rewards = StepRewards(reward_transform, config.discount)
         goals = self._draws_of.kept
         self._steps_kept = Replay(*sizes, task.n_private + N_KEPT, extras=goals, **kept)  # type: ignore[arg-type]
         longest = self._options.timeout
@@ -117,7 +133,7 @@ class HierarchicalSAC(TaskLearner):
         experience = experience_of(made)
         metrics: Metrics = {"rollout/reward": experience.reward.mean((0, 2))}
         metrics["rollout/reward_deviation"] = self._reward_scale.deviation()
-        metrics |= usage.metrics()
+        metrics |= usage.metrics() | self._rewards.learn()
         if n_learned:
             metrics |= self._learned_metrics(sums / n_learned, over / n_learned)
         return Update(metrics, experience)
@@ -131,6 +147,9 @@ class HierarchicalSAC(TaskLearner):
     def sample(self, observation: Observation) -> Tensor:
         """Return actions (N, B) with options and corrections drawn."""
         return self._follow(observation, self._sampling, self._exploration)
+
+    def _parts(self) -> dict[str, Part]:
+        return super()._parts() | self._rewards.parts()
 
     def _follow(
         self, seen: Observation, memory: OptionMemory, generator: torch.Generator | None
@@ -179,13 +198,15 @@ class HierarchicalSAC(TaskLearner):
         course.begin(seen, run)
         action, number = self._correct(seen, run, self._exploration)
         made = self.task.step(self._state, action)
+        # What both levels learn from; what the task paid stays what is reported.
+        paid = made._replace(reward=self._rewards.paid(seen, action, made))
         done = made.terminated | made.truncated
-        ended = course.advance(options, made, self.config.discount, done)
+        ended = course.advance(options, paid, self.config.discount, done)
         usage.count(options, seen, made, course.run, ended)
-        self._reward_scale.insert(made.reward)
+        self._reward_scale.insert(paid.reward)
         goals = self._draws_of.kept
-        self._steps_kept.insert(step_of(seen, run, number, made, ended, goals))
-        self._ended.insert_where(course.transitions(made, goals), ended)
+        self._steps_kept.insert(step_of(seen, run, number, paid, ended, goals))
+        self._ended.insert_where(course.transitions(paid, goals), ended)
         course.finish(ended)
         self._state, self._observation = made.state, made.observation
         self.steps += self.task.n_envs

@@ -14,6 +14,6 @@ SPEC = LearnerSpec(
     action_kinds=("box",),
     steps_per_update="steps_per_update",
     warm_up="warm_up",
-    keeps_rewards="what a bonus adds over the bars of an option is in no semi-Markov reward",
+    takes_reward_transform=True,
     takes_options=True,
 )

@@ -20,6 +20,8 @@ from tradingbot.networks.actor_layout import ActorLayout
 from tradingbot.networks.heads import StackedHead
 from tradingbot.networks.view import View
 
+_ENTROPY = "policy/normalised_entropy"
+
 
 class Hybrid(Resumable):
     """Lets gradients and evolution strategies take turns; see docs/algorithms/hybrid.md.
@@ -125,6 +127,9 @@ class Hybrid(Resumable):
     def _evolve(self) -> Update:
         kept = self._copied_weights()
         made = self._evolution.update()
+        # Of what acts alone; that of lots, which the other learner tells, is another matter.
+        told = {name: x for name, x in made.metrics.items() if name != _ENTROPY}
+        made = made._replace(metrics=told)
         self._keep_unread(kept)
         self._phase_generations += 1
         if self._phase_generations >= self._turns.generations:

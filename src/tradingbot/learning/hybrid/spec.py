@@ -18,7 +18,12 @@ if TYPE_CHECKING:
 def _resolve(sections: Mapping[str, Any], find: FindLearner) -> ResolvedLearner:
     turns: HybridConfig = sections["hybrid"]
     inner = find(turns.learner)
-    spec = replace(SPEC, action_kinds=inner.action_kinds, differentiates=inner.differentiates)
+    spec = replace(
+        SPEC,
+        action_kinds=inner.action_kinds,
+        differentiates=inner.differentiates,
+        tells_entropy=inner.tells_entropy,
+    )
     settings = HybridSettings(turns, inner, sections[turns.learner], sections["es"])
     return ResolvedLearner(spec, settings, ("hybrid", turns.learner, "es"))
 

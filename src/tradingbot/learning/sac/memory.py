@@ -12,14 +12,9 @@ from tradingbot.learning.hindsight import Hindsight
 from tradingbot.learning.learner import Metrics
 from tradingbot.learning.learner_state import Part
 from tradingbot.learning.replay import Replay, Transitions, transitions_of
-from tradingbot.learning.reward_transform import (
-    CollectedSteps,
-    RewardTransform,
-    steps_of_tasks,
-    transform_parts,
-    transform_rewards,
-)
+from tradingbot.learning.reward_transform import RewardTransform
 from tradingbot.learning.sac.config import SACConfig
+from tradingbot.learning.step_rewards import StepRewards
 from tradingbot.learning.task import Observation, Task, TaskStep, extras_of, transition_discount
 
 
@@ -65,13 +60,13 @@ class TransitionMemory:
         Raises:
             ConfigError: If goals are to be relabelled, and there are none or rewards are changed.
         """
-        self._config, self._transform = config, reward_transform
+        self._config, self._rewards = config, StepRewards(reward_transform, config.discount)
         self._hindsight = None
         self._extras = replace(
             extras_of(task), episode=False, n_goal=0, achieved=False, terms=False
         )
         if config.hindsight.strategy != "off":
-            _require_paid_rewards(reward_transform)
+            require_paid_rewards(reward_transform)
             self._hindsight = Hindsight(task, config.hindsight)
             self._extras = replace(extras_of(task), terms=False, reward=False)
         n_agents, device = len(task.agent_names), task.table.device
@@ -86,16 +81,12 @@ class TransitionMemory:
             device=device,
         )
         self.reward_scale = RewardScale(n_agents, device)
-        self._since: list[tuple[Observation, Tensor, TaskStep]] = []
 
     @torch.no_grad()
     def insert(self, before: Observation, action: Tensor, step: TaskStep) -> None:
         """Remember one step of all environments, with the reward that is to be learned from."""
         transitions = transitions_of(before, action, step, self._extras)
-        if self._transform is not None:
-            self._since.append((before, action, step))
-            steps = self._steps(self._since[-1:], self._transform)
-            transitions = transitions._replace(reward=transform_rewards(self._transform, steps)[0])
+        transitions = transitions._replace(reward=self._rewards.paid(before, action, step))
         self.reward_scale.insert(transitions.reward)
         if self._hindsight is not None:
             transitions = self._hindsight.strip(transitions)
@@ -103,21 +94,11 @@ class TransitionMemory:
 
     def learn_transform(self) -> Metrics:
         """Let the transform learn from what was inserted since the last call; return figures."""
-        if self._transform is None:
-            return {}
-        steps = self._steps(self._since, self._transform)
-        self._since = []
-        return self._transform.learn(steps)
+        return self._rewards.learn()
 
     def take_figures(self) -> Metrics:
         """Return figures of what was drawn since the last call; none without hindsight."""
         return {} if self._hindsight is None else self._hindsight.take_figures()
-
-    def _steps(
-        self, made: list[tuple[Observation, Tensor, TaskStep]], transform: RewardTransform
-    ) -> CollectedSteps:
-        needs_terms, discount = transform.needs_terms, self._config.discount
-        return steps_of_tasks(made, needs_terms=needs_terms, discount=discount)
 
     def sample(self, n_samples: int, generator: torch.Generator) -> Transitions:
         """Draw transitions (N, M, …); rewards in units of their deviation where that is asked for.
@@ -139,11 +120,11 @@ class TransitionMemory:
         return {
             "replay": self.replay,
             "reward_scale": self.reward_scale,
-            **transform_parts(self._transform),
+            **self._rewards.parts(),
         }
 
 
-def _require_paid_rewards(transform: RewardTransform | None) -> None:
+def require_paid_rewards(transform: RewardTransform | None) -> None:
     """Refuse to relabel rewards that were changed: what a goal pays is known, the rest is not."""
     if transform is not None:
         raise ConfigError(

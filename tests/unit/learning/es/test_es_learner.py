@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from fixtures.sabotage_tasks import RiggedTask
 from fixtures.toy_tasks import ClockTask, SignalTask
 from tradingbot.domain.errors import ConfigError
 from tradingbot.envs import synthetic_world
@@ -20,7 +21,10 @@ from tradingbot.learning.es.learner import ES
 from tradingbot.learning.es.loss import distinct_share
 from tradingbot.learning.es.members import member_outputs, play_members
 from tradingbot.learning.es.perturbation import mirrored_members
+from tradingbot.learning.guards import FlightRecorder, GuardConfig
+from tradingbot.learning.guards.config import InterventionConfig
 from tradingbot.learning.playing import play
+from tradingbot.learning.schedules import constant
 from tradingbot.learning.task import Observation, repeat_task
 from tradingbot.market.curriculum.settings import CurriculumSettings
 from tradingbot.market.curriculum.stages import STAGES, PassRule
@@ -136,6 +140,71 @@ def test_population_without_differences_moves_nothing_but_by_decay() -> None:
 
     assert metrics["population/distinct_share"].tolist() == [0.0, 0.0]
     assert all(torch.equal(a, b) for a, b in zip(before, learner._actor.parameters(), strict=True))
+
+
+def test_members_play_the_bars_that_the_mean_plays() -> None:
+    task = SignalTask(2, 4)
+    learner = ES(task, TableView(task.table), replace(SMALL, sigma=1e-7), seed=1)
+    for _ in range(2):
+        told = learner.update().metrics
+        # Members that are all but the mean earn what it earned: over the same bars.
+        torch.testing.assert_close(told["population/fitness"], told["rollout/reward"])
+
+
+@pytest.mark.parametrize(("elites", "count"), [(0.25, 2), (0.75, 6), (1.0, 8)])
+def test_elites_are_the_best_of_the_members(
+    elites: float, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = SignalTask(2, 4)
+    learner = ES(task, TableView(task.table), replace(SMALL, elites=elites), seed=1)
+    earned = torch.stack([torch.arange(8.0), torch.arange(8.0).flip(0)], dim=1).double()
+    monkeypatch.setattr(learner._evolution, "fitness", lambda *_: earned)
+
+    told = learner.update().metrics
+
+    best = sum(range(8 - count, 8)) / count
+    assert told["population/elite_fitness"].tolist() == [best, best]
+
+
+@pytest.mark.parametrize(("levels", "bins"), [(0, 11), (2, 2), (5, 5), (40, 11)])
+def test_entropy_is_of_what_the_mean_does_in_as_many_bins_as_there_are_levels(
+    levels: int, bins: int
+) -> None:
+    task = SignalTask(2, 4)
+    learner = ES(task, TableView(task.table), replace(SMALL, act_levels=levels), seed=1)
+    n_levels = levels or bins
+    even = torch.linspace(0.0, 1.0, n_levels).repeat(4)[:, None]
+    selected = torch.stack([even, torch.full_like(even, 1.0)], dim=1)
+
+    entropy = learner._entropy(selected)
+
+    assert float(entropy[1]) == 0.0
+    expected = 1.0 if n_levels == bins else 0.99
+    assert expected <= float(entropy[0]) <= 1.0 + 1e-6
+    told = learner.update()
+    torch.testing.assert_close(
+        told.metrics["policy/normalised_entropy"], learner._entropy(told.experience.selected)
+    )
+
+
+def test_low_entropy_pauses_agents_that_evolve() -> None:
+    """The plan's escalation, where one code is paid for whatever the market does."""
+    task = RiggedTask("always_pays", n_agents=2, n_envs=4)
+    asked = InterventionConfig(by_rule=(("LOW_ENTROPY", "pause"),), pause_steps=10_000)
+    limits = {"warm_up_steps": 0, "warm_up_updates": 0, "probe_every": 0}
+    guards = GuardConfig(**limits, low_entropy_critical=0.2, interventions=asked)  # type: ignore[arg-type]
+    hasty = replace(SMALL, population=16, bars=16, sigma=0.2, learning_rate=constant(0.1))
+    learner = ES(task, TableView(task.table), hasty, seed=1)
+    recorder = FlightRecorder(task, guards)
+
+    reports = [recorder.watch(learner, learner.update()) for _ in range(13)]
+
+    entropy = torch.stack([each.measures["policy/normalised_entropy"] for each in reports])
+    assert entropy[:3].min() > 0.5
+    assert entropy[-1].max() < 0.2
+    assert reports[0].decision.response is None
+    assert "pause" in [each.decision.response for each in reports]
+    assert bool(recorder.paused.any())
 
 
 def _widened(task: ClockTask, times: int) -> ClockTask:

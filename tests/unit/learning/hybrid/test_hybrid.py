@@ -65,6 +65,15 @@ def test_learners_take_turns_on_one_actor_and_count_the_steps_of_both(name: str)
     assert learner.act(learner.task.begin()[1]).shape == (3, 4)
 
 
+def test_entropy_is_that_of_one_learner_alone() -> None:
+    learner = build(HybridConfig(gradient_steps=32, generations=1))
+
+    told = [learner.update().metrics for _ in range(2)]
+
+    assert [float(each["hybrid/evolves"]) for each in told] == [0.0, 1.0]
+    assert ["policy/normalised_entropy" in each for each in told] == [True, False]
+
+
 def test_what_evolved_is_kept_or_put_back_by_the_threshold() -> None:
     kept = build(HybridConfig(gradient_steps=1, generations=1, switch_threshold=0.0))
     undone = build(HybridConfig(gradient_steps=1, generations=1, switch_threshold=1.0))
@@ -95,6 +104,24 @@ def test_weights_that_earn_more_are_kept_and_those_that_earn_less_are_not(
     same = all(torch.equal(part, before[key]) for key, part in weights(learner).items())
     assert same is not is_better
     assert float(told["hybrid/better_share"]) == float(is_better)
+
+
+def test_agents_without_weight_have_no_say_and_a_share_at_the_threshold_is_enough(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    learner = build(HybridConfig(gradient_steps=1, generations=1, switch_threshold=0.5))
+    earned = torch.zeros(2, 3, 4)
+    earned[1, 1:] = 1.0  # two of three agents earn more; the other one ties
+    monkeypatch.setattr(learner._evolution, "earnings_beside", lambda _: earned)
+    learner.set_agent_weight(torch.tensor([1.0, 0.0, 0.0]))
+    learner.update()
+    before = weights(learner)
+
+    told = learner.update().metrics
+
+    assert float(told["hybrid/better_share"]) == 0.5
+    assert float(told["hybrid/kept_share"]) == 1.0
+    assert not all(torch.equal(part, before[key]) for key, part in weights(learner).items())
 
 
 def test_judging_plays_both_as_they_are() -> None:

@@ -166,3 +166,21 @@ def test_wild_markets_keep_to_the_limit() -> None:
     weight = made(config, wild=True).weigh(steps_of(0))
 
     torch.testing.assert_close(weight[..., 1].amax(), torch.tensor(0.6))
+
+
+def test_critics_of_objectives_learn_what_was_paid_and_what_follows() -> None:
+    """Without traces a target is the reward in its units, and γ times the value of what follows."""
+    weigher = made(replace(SMALL, critics=True, decay=0.0))
+    steps, streams = (
+        steps_of(0),
+        torch.randn(32, 4, 2, 4, generator=torch.Generator().manual_seed(1)),
+    )
+    with torch.no_grad():
+        _, target = weigher._advantages(steps, streams)
+        (critic,) = weigher._critics
+        after = weigher._judge(critic, steps.final_row, steps.final_private)
+
+    unit = streams.transpose(0, 1).flatten(3).std((1, 3), correction=0)
+    expected = streams / unit[..., None] + 0.5 * after
+    assert after.abs().mean() > 0.01
+    torch.testing.assert_close(target, expected.movedim(1, -1))
