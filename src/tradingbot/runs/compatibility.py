@@ -31,7 +31,7 @@ def resume_differences(record: RunRecord, plan: RunPlan) -> list[str]:
         found.append(f"seed: {record.seeds['root']} → {plan.seed}")
     if plan.learner != record.learner:
         found.append(f"learner: {record.learner} → {plan.learner}")
-    found += _data_differences(record.data, plan.data)
+    found += data_differences(record.data, plan.data)
     if plan.code_sha256 != record.code_sha256:
         found.append(f"code: {record.code_sha256[:12]} → {plan.code_sha256[:12]}")
     return found
@@ -124,7 +124,8 @@ def _formula_difference(acting: ActingRecord | None) -> str | None:
     return None
 
 
-def _data_differences(old: DataIdentity, new: DataIdentity) -> Iterator[str]:
+def data_differences(old: DataIdentity, new: DataIdentity) -> Iterator[str]:
+    """List what differs between data that were learned from and data that are there."""
     for name in ("data_sha256", "certificate_sha256", "normaliser_sha256"):
         before, after = getattr(old, name), getattr(new, name)
         if before != after:
