@@ -9,10 +9,11 @@ import pytest
 
 from fixtures.postgres import PostgresServer
 from fixtures.tiny_tuning import SETTINGS, skip_training, tiny_space, tiny_study
+from tradingbot.domain.errors import InterruptionError
 from tradingbot.runs.ledger import Ledger
 from tradingbot.tuning.optuna_study import OptunaStudy
 from tradingbot.tuning.request import TuneRequest
-from tradingbot.tuning.session import tune
+from tradingbot.tuning.session import TuneCallbacks, tune
 from tradingbot.tuning.trial_record import TrialResult
 
 FOUR = replace(SETTINGS, trials=4)
@@ -56,6 +57,18 @@ def test_longer_study_counts_those_before_and_its_own(shared: TuneRequest, tmp_p
 
     assert len(set(counted(tmp_path / "b"))) == len(counted(tmp_path / "b")) == 6
     assert sorted(counted(tmp_path / "a")) == sorted(counted(tmp_path / "b"))
+
+
+def test_trials_that_a_choice_is_made_from_are_counted_before_it(
+    shared: TuneRequest, tmp_path: Path
+) -> None:
+    longer = replace(shared, settings=replace(FOUR, trials=6))
+    stops = TuneCallbacks(interrupted=lambda: True)
+
+    with pytest.raises(InterruptionError):
+        tune(longer, tmp_path / "b", callbacks=stops)
+
+    assert counted(tmp_path / "b")[:4] == counted(tmp_path / "a")
 
 
 def test_counting_that_is_cut_off_is_neither_doubled_nor_lost(
