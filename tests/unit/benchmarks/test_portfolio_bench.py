@@ -97,8 +97,12 @@ def test_only_the_named_stages_are_measured_and_each_record_is_kept_at_once(
 
 @pytest.mark.parametrize(
     "words",
-    ["--only backtest --learner ppo", "--only tuning --seeds 3", "--only backtest --sleeves 9"]
-    + ["--quick --seeds 2"],
+    [
+        "--only backtest --learner ppo",
+        "--only tuning --seeds 3",
+        "--only backtest --sleeves 9",
+        "--quick --seeds 2",
+    ],
 )
 def test_options_that_would_do_nothing_are_refused(
     words: str, capsys: pytest.CaptureFixture[str]

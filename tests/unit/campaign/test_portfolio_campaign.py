@@ -7,34 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.tiny_campaign import tiny_campaign
+from fixtures.tiny_campaign import TINY_MASTER, tiny_campaign
 from tradingbot.campaign.master_phase import master_config
 from tradingbot.campaign.session import WalkedCampaign, walk_campaign
 from tradingbot.domain.errors import ConfigError
 from tradingbot.evaluation.pipeline.stored_dossier import read_dossier
 from tradingbot.training.named_run import train_named
-
-MASTER = """
-extends: master
-learner:
-  direct:
-    actor: {hidden: [8], pooling: pooled}
-task:
-  rules:
-    episode: {episode_bars: 8, window_bars: 1}
-budget:
-  steps_per_agent: 96
-  n_envs: 2
-validation:
-  every_updates: 4
-  save_every_updates: 3
-  shrink: false
-guards:
-  probe_every: 0
-tracking:
-  mlflow: "off"
-  tensorboard: "off"
-"""
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +23,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def walked(workspace: Path) -> WalkedCampaign:
     preset = workspace / "tiny_master.yaml"
-    preset.write_text(MASTER)
+    preset.write_text(TINY_MASTER)
     return walk_campaign(tiny_campaign(master=str(preset)), workspace, go_on=True)
 
 
@@ -86,7 +64,7 @@ def test_preset_of_the_master_that_was_edited_is_refused_and_its_run_is_not_take
 ) -> None:
     preset, asked = workspace / "tiny_master.yaml", tiny_campaign(master="master")
     before = (walked.folder / "status.json").read_bytes()
-    preset.write_text(MASTER.replace("[8]", "[4]"))
+    preset.write_text(TINY_MASTER.replace("[8]", "[4]"))
     try:
         with pytest.raises(ConfigError, match="files of presets as they were"):
             walk_campaign(tiny_campaign(master=str(preset)), workspace)
@@ -94,7 +72,7 @@ def test_preset_of_the_master_that_was_edited_is_refused_and_its_run_is_not_take
         with pytest.raises(ConfigError, match="settings and data it is asked for") as refusal:
             train_named("tiny-master", config, workspace)
     finally:
-        preset.write_text(MASTER)
+        preset.write_text(TINY_MASTER)
 
     assert "hidden" in str(refusal.value)
     assert (walked.folder / "status.json").read_bytes() == before
