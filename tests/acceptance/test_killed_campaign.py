@@ -7,8 +7,12 @@ import signal
 import time
 from pathlib import Path
 
-from fixtures.tiny_campaign import campaign_arguments, tiny_campaign
-from fixtures.warm_process import WarmProcess, run_warm
+import pytest
+
+from fixtures import small_prototype
+from fixtures.tiny_campaign import TINY_MASTER, campaign_arguments, tiny_campaign
+from fixtures.warm_process import COMMAND_LINE, WarmProcess, run_warm
+from tradingbot.campaign import phases
 from tradingbot.campaign.session import walk_campaign
 from tradingbot.runs.ledger import Ledger
 from tradingbot.training.result_file import read_result
@@ -26,10 +30,13 @@ def phase_of(folder: Path) -> tuple[str, str]:
     return (running or [""])[0], status["doing"]
 
 
-def kill_in(workspace: Path, phase: str, file: str = "") -> None:
+def kill_in(
+    workspace: Path, phase: str, file: str = "", *more: str, function: str = COMMAND_LINE
+) -> None:
     """Begin or go on, and kill in a phase; not before a file of the workspace is there."""
-    command = campaign_arguments(workspace, "tiny", "--go-on")
-    with WarmProcess(command, environment={"OMP_NUM_THREADS": "1"}) as process:
+    command = campaign_arguments(workspace, "tiny", "--go-on", *more)
+    threads = {"OMP_NUM_THREADS": "1"}
+    with WarmProcess(command, environment=threads, function=function) as process:
         until = time.monotonic() + _PATIENCE_S
         folder = workspace / "campaigns" / "tiny"
         while phase_of(folder)[0] != phase or (file and not list(workspace.glob(file))):
@@ -40,7 +47,7 @@ def kill_in(workspace: Path, phase: str, file: str = "") -> None:
     assert process.returncode == -signal.SIGKILL
 
 
-def test_campaign_killed_in_three_phases_ends_as_one_that_was_not(tmp_path: Path) -> None:
+def test_campaign_killed_in_data_and_full_ends_as_one_that_was_not(tmp_path: Path) -> None:
     killed, whole = tmp_path / "killed", tmp_path / "whole"
 
     kill_in(killed, "data")
@@ -59,3 +66,39 @@ def test_campaign_killed_in_three_phases_ends_as_one_that_was_not(tmp_path: Path
     kinds = [each.kind for each in Ledger(killed).entries()]
     assert kinds.count("training") == 1
     assert kinds.count("evaluation") == 1
+
+
+@pytest.mark.slow
+def test_campaign_killed_in_prototype_tuning_and_master_ends_as_one_that_was_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed, whole, preset = tmp_path / "killed", tmp_path / "whole", tmp_path / "master.yaml"
+    preset.write_text(TINY_MASTER)
+    more, function = ("--tune", "2", "--master", str(preset)), small_prototype.FUNCTION
+    monkeypatch.setattr(phases, "PROTOTYPE_AGENTS", small_prototype.ONE)
+
+    for phase, file in (
+        ("prototype", "runs/tiny-prototype/checkpoints/*"),
+        ("tuning", "tuning/tiny-tuning/ledger.json"),
+        ("tuning", "runs/tiny-tuning-trial-*/checkpoints/*"),
+        ("tuning", "runs/tiny-tuning-preset/checkpoints/*"),
+        ("master", "runs/tiny-master/checkpoints/*"),
+    ):
+        kill_in(killed, phase, file, *more, function=function)
+    again = campaign_arguments(killed, "tiny", "--go-on", "--json", *more)
+    code, out, said = run_warm(again, function=function)
+    once = walk_campaign(tiny_campaign(tune_trials=2, master=str(preset)), whole, go_on=True)
+
+    assert code == 1, said
+    told = {each["name"]: each for each in json.loads(out)["status"]["phases"]}
+    assert {name: each["state"] for name, each in told.items()} == {
+        each.name: each.state for each in once.status.phases
+    }
+    assert told["prototype"]["state"] != "left out"
+    for phase in ("prototype", "tuning-preset", "full", "master"):
+        mine, theirs = (read_result(at / "runs" / f"tiny-{phase}") for at in (killed, whole))
+        assert mine.weights_sha256 == theirs.weights_sha256, phase
+    kinds = [[each.kind for each in Ledger(place).entries()] for place in (killed, whole)]
+    for kind in ("training", "tuning", "evaluation"):
+        assert kinds[0].count(kind) == kinds[1].count(kind), kind
+    assert kinds[0].count("tuning") == 2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +11,7 @@ import typer
 from tradingbot.app.cli.invocation import JsonOption
 from tradingbot.app.cli.options import split_commas
 from tradingbot.app.console import Progress, progress_bar
-from tradingbot.domain.errors import require_known
+from tradingbot.domain.errors import ConfigError, require_known
 from tradingbot_benchmarks.cli.table import OutOption, keep_records, tell_if_busy, tell_records
 
 if TYPE_CHECKING:
@@ -33,10 +33,15 @@ def bench_portfolio(
         typer.Option(help=f"These, by commas; all if left out: {', '.join(STAGES)}."),
     ] = None,
     learner: Annotated[
-        str, typer.Option(help="Of the masters: direct, or ppo (a minute of a core each).")
-    ] = "direct",
-    seeds: Annotated[int, typer.Option(min=1, help="Seeds of each kind of sleeves.")] = 3,
-    sleeves: Annotated[int, typer.Option(min=2, help="Sleeves of the known answers.")] = 6,
+        str | None,
+        typer.Option(help="Of the masters: direct if left out, or ppo (a minute of a core each)."),
+    ] = None,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, help="Seeds of each kind of sleeves; 3.")
+    ] = None,
+    sleeves: Annotated[
+        int | None, typer.Option(min=2, help="Sleeves of the known answers; 6.")
+    ] = None,
     out: OutOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -54,18 +59,38 @@ def bench_portfolio(
     wanted = STAGES if only is None else split_commas(only, "--only", "stages", "backtest")
     for name in wanted:
         require_known(name, STAGES, "--only must name stages of the benchmark")
-    require_known(learner, _LEARNERS, "--learner must be one that masters learn by")
+    given = {"--learner": learner, "--seeds": seeds, "--sleeves": sleeves}
+    _require_effect({key: each for key, each in given.items() if each is not None}, wanted, quick)
+    by = learner or "direct"
+    require_known(by, _LEARNERS, "--learner must be one that masters learn by")
     from tradingbot_benchmarks.portfolio.known_answers import PPO_MEASUREMENT, MasterMeasurement
 
     tell_if_busy()
-    usual = PPO_MEASUREMENT if learner == "ppo" else MasterMeasurement()
-    masters = replace(usual, n_sleeves=sleeves, seeds=tuple(range(1, seeds + 1)))
+    usual = PPO_MEASUREMENT if by == "ppo" else MasterMeasurement()
+    masters = replace(usual, n_sleeves=sleeves or 6, seeds=tuple(range(1, (seeds or 3) + 1)))
     if quick:
         short = replace(masters, n_bars=36_000, updates=100, measured_bars=500)
         masters = replace(short, seeds=(1,), kinds=("changing",))
     with progress_bar("bench") as progress:
         found = keep_records(_measured(wanted, masters, progress, quick=quick), out)
     tell_records("Portfolio benchmark (synthetic; CPU)", found, wants_json=as_json)
+
+
+def _require_effect(given: Mapping[str, object], wanted: Sequence[str], quick: bool) -> None:
+    """Refuse options of masters where no master learns, and seeds where there is one.
+
+    Raises:
+        ConfigError: Naming the first.
+    """
+    for option, value in given.items():
+        if "masters" not in wanted:
+            rule = f"{option} must stand with the stage masters, which alone it is of"
+            remedy = f"Leave {option} out, or add masters to --only"
+        elif quick and option == "--seeds":
+            rule, remedy = "--seeds must stand without --quick, which has one", "Leave one out"
+        else:
+            continue
+        raise ConfigError(rule, was=f"{option} {value}", remedy=remedy)
 
 
 def _measured(

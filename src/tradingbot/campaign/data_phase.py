@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tradingbot.campaign.request import CampaignRequest
+from tradingbot.campaign.request import CAMPAIGNS_FOLDER, CampaignRequest
 from tradingbot.configuration.pipeline import PipelineConfig
 from tradingbot.data.atomic import write_text
 from tradingbot.data.ingest import ingest
@@ -40,6 +40,8 @@ from tradingbot.features.pipeline import (
 )
 
 READINESS_FILE = "readiness.json"
+BARS_DIGITS = 12
+"""Of the hash of bars, at the end of their label."""
 LEAST_TRAINING_FRAC = 0.5
 """Of the training bars: with fewer, a symbol gets an agent only where it is asked for by name."""
 _STEPS = 4
@@ -59,14 +61,23 @@ class PreparedData:
     """Metric of a gate → figure, or why there is none."""
 
 
-def prepare_data(request: CampaignRequest, workspace: Path, progress: Progress) -> PreparedData:
+def prepare_data(
+    request: CampaignRequest, workspace: Path, progress: Progress, begun_with: str = ""
+) -> PreparedData:
     """Import or generate what is missing, check, build, prove.
+
+    Args:
+        request: The campaign.
+        workspace: Where data are.
+        progress: Told of steps.
+        begun_with: Label of the data that the campaign learned from before; empty: it did not.
 
     Raises:
         UserError: If bars cannot be read or are not ready, or a feature looks ahead.
     """
     progress(0, _STEPS, "bars")
     dataset = _dataset(request, workspace, progress)
+    require_bars_of_before(dataset, request, begun_with)
     progress(1, _STEPS, "readiness report")
     universe = _universe(dataset)
     report = validate_dataset(dataset, universe=universe, trailing_bars=_TRAILING_BARS)
@@ -77,9 +88,7 @@ def prepare_data(request: CampaignRequest, workspace: Path, progress: Progress) 
     progress(3, _STEPS, "causality proof")
     _prove(request, built, workspace, progress)
     progress(_STEPS, _STEPS, "certified")
-    manifest = dataset.manifest
-    kind = "synthetic" if manifest.provenance.synthetic else "observed bars"
-    label = f"{request.dataset} ({kind}), {manifest.content_sha256[:12]}"
+    manifest, label = dataset.manifest, _label_of(dataset, request)
     errors, warnings = report.count(Severity.ERROR), report.count(Severity.WARNING)
     words = (
         f"{manifest.rows:,} bars of {len(manifest.symbols)} symbols, "
@@ -93,6 +102,29 @@ def prepare_data(request: CampaignRequest, workspace: Path, progress: Progress) 
         few = f"fewer than {LEAST_TRAINING_FRAC:.0%} of the training bars"
         words += f"; without an agent, for they have {few}: {', '.join(late)}"
     return PreparedData(label, tuple(manifest.symbols), late, words, values)
+
+
+def require_bars_of_before(dataset: Dataset, request: CampaignRequest, begun_with: str) -> None:
+    """Refuse bars that were replaced under their name since a campaign learned from them.
+
+    Raises:
+        ConfigError: If the hash that ends the label is another.
+    """
+    now = _label_of(dataset, request)
+    if begun_with and begun_with.split()[-1] != now.split()[-1]:
+        raise ConfigError(
+            "a campaign must go on with the bars that it began with",
+            was=f"{begun_with} → {now.split()[-1]}",
+            where=f"{CAMPAIGNS_FOLDER}/{request.name}",
+            remedy="Choose another --name, or import the bars of before under that name",
+        )
+
+
+def _label_of(dataset: Dataset, request: CampaignRequest) -> str:
+    """Return name, kind and the beginning of the hash of bars."""
+    manifest = dataset.manifest
+    kind = "synthetic" if manifest.provenance.synthetic else "observed bars"
+    return f"{request.dataset} ({kind}), {manifest.content_sha256[:BARS_DIGITS]}"
 
 
 def _dataset(request: CampaignRequest, workspace: Path, progress: Progress) -> Dataset:

@@ -7,7 +7,6 @@ from tradingbot.domain.errors import ConfigError
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.config_files import load_train_config
 
-NO_MASTER = "none"
 _SLEEVES = "environment.portfolio.sleeves"
 
 

@@ -11,8 +11,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tradingbot.campaign.data_phase import PreparedData, prepare_data, require_symbols
-from tradingbot.campaign.master_phase import NO_MASTER, master_config
-from tradingbot.campaign.request import PROTOTYPE_AGENTS, CampaignRequest, campaign_config
+from tradingbot.campaign.master_phase import master_config
+from tradingbot.campaign.request import (
+    NO_MASTER,
+    PROTOTYPE_AGENTS,
+    CampaignRequest,
+    campaign_config,
+)
 from tradingbot.campaign.training_phase import PhaseTools, evaluate_phase, train_run
 from tradingbot.data.universes import load_universe
 from tradingbot.domain.errors import UserError
@@ -29,6 +34,7 @@ from tradingbot.training.data import open_data
 from tradingbot.training.early_refusals import refuse_early
 from tradingbot.training.result_file import TrainResult
 from tradingbot.training.setup import build_training_setup
+from tradingbot.tuning.space_check import without_tuned
 
 GATES_OF: Mapping[str, tuple[str, ...]] = {
     "data": ("data",),
@@ -68,7 +74,11 @@ class CampaignWalk:
     tools: PhaseTools
     data: PreparedData | None = None
     best: Path | None = None
-    """Preset that tuning found."""
+    """Preset that tuning found; None where there was none, or it was no better."""
+    tuned_keys: tuple[str, ...] = ()
+    """That it chose: they go before options."""
+    begun_with: str = ""
+    """Label of the data that the campaign learned from before; empty where it did not."""
     full: PhaseFinding | None = None
     master: PhaseFinding | None = None
 
@@ -90,7 +100,7 @@ class CampaignWalk:
         request = self.request
         config = request.config
         if self.best is not None:
-            options, dataset = dict(request.options), request.dataset
+            options, dataset = without_tuned(request.options, self.tuned_keys), request.dataset
             config = campaign_config(self.best, options, dataset, generates=request.generates)
         if self.data is not None and self.data.late and not config.symbols:
             return override_config(config, {"symbols": list(self.symbols)})
@@ -103,7 +113,7 @@ Phase = Callable[[CampaignWalk], PhaseFinding]
 def walk_data(walk: CampaignWalk) -> PhaseFinding:
     """Bars, readiness, features, proof."""
     tools = walk.tools
-    walk.data = prepare_data(walk.request, tools.workspace, tools.progress)
+    walk.data = prepare_data(walk.request, tools.workspace, tools.progress, walk.begun_with)
     return PhaseFinding(walk.data.words, figures=walk.data.values)
 
 
@@ -145,25 +155,14 @@ def walk_prototype(walk: CampaignWalk) -> PhaseFinding:
 
 def walk_tuning(walk: CampaignWalk) -> PhaseFinding:
     """Search settings on the prototype's symbols, where trials are asked for."""
-    from tradingbot.tuning.request import TuneRequest, TuneSettings
-    from tradingbot.tuning.search_space import load_space
-    from tradingbot.tuning.session import TuneCallbacks, tune
+    from tradingbot.campaign.tuning_phase import study_of, tune_settings
 
-    request, tools = walk.request, walk.tools
-    if not request.tune_trials:
+    if not walk.request.tune_trials:
         return PhaseFinding("no trials were asked for with --tune", left_out=True)
-    study = TuneRequest(
-        name=request.run_name("tuning"),
-        config=override_config(request.config, {"symbols": list(walk.prototype_symbols)}),
-        space=load_space([request.config.learner.name]),
-        settings=TuneSettings(trials=request.tune_trials, top=1),
-        preset=request.preset,
-        options=request.options,
-    )
-    callbacks = TuneCallbacks(tools.progress, tools.note, tools.interrupted)
-    tuned = tune(study, tools.workspace, jobs=tools.jobs, callbacks=callbacks)
-    walk.best = tuned.files.preset
-    return PhaseFinding(tuned.files.evidence.words)
+    study = study_of(walk.request, walk.config(), walk.prototype_symbols)
+    tuned = tune_settings(study, walk.tools)
+    walk.best, walk.tuned_keys = tuned.preset, tuned.keys
+    return PhaseFinding(tuned.words)
 
 
 def walk_full(walk: CampaignWalk) -> PhaseFinding:

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tradingbot.campaign.master_phase import NO_MASTER, require_portfolio
-from tradingbot.campaign.request import CampaignRequest, campaign_config
+from tradingbot.campaign.master_phase import require_portfolio
+from tradingbot.campaign.request import NO_MASTER, CampaignRequest, campaign_config
 from tradingbot.configuration.files import known_presets
 from tradingbot.data.atomic import require_writable
 from tradingbot.data.quality.registry import require_error_codes
@@ -64,6 +64,8 @@ def plan_campaign(asked: CampaignOptions, workspace: Path) -> CampaignRequest:
         options["seed"] = _SEED
         config = campaign_config(preset, options, dataset, generates=generates)
     _refuse_early(asked, config, workspace, generates=generates)
+    if asked.tune_trials:
+        _refuse_tuning_early(config, options)
     own = asked.evaluation_options or {}
     load_evaluate_config(asked.evaluation, own)
     load_gates(asked.gates)
@@ -99,6 +101,18 @@ def _choose_data(asked: CampaignOptions, workspace: Path) -> tuple[str, str, boo
         rule = "what is run must be a stored dataset or a training preset"
         require_known(asked.subject, [*stored, *known], rule)
     return f"{asked.name}{_GENERATED}", preset, True
+
+
+def _refuse_tuning_early(config: TrainConfig, options: Mapping[str, object]) -> None:
+    """Refuse a search that cannot be made, or would overrule what was said."""
+    from tradingbot.campaign.tuning_phase import space_of
+    from tradingbot.tuning.optuna_study import require_optuna
+    from tradingbot.tuning.space_check import refuse_tuned, require_tunable
+
+    space = space_of(config)
+    refuse_tuned(options, space)
+    require_tunable(config, space)
+    require_optuna()
 
 
 def _refuse_early(

@@ -33,11 +33,6 @@ def render_campaign(status: CampaignStatus, request: CampaignRequest) -> str:
     """Render the page of a campaign."""
     synthetic = "synthetic" in status.label
     headline = status.headline or f"The campaign {status.state}"
-    terms = (
-        f"{request.config.learner.name}, {request.config.budget.steps_per_agent:,} steps per "
-        f"agent, costs {request.config.task.costs}, preset {request.preset}, evaluation "
-        f"{request.evaluation}, gates {request.gates}"
-    )
     return render_page(
         Page(
             title=f"Campaign {status.name}",
@@ -46,7 +41,8 @@ def render_campaign(status: CampaignStatus, request: CampaignRequest) -> str:
             kicker=("Campaign", status.name, f" · {status.state}"),
             headline=headline,
             is_synthetic=synthetic,
-            scope=f"{status.label}. {terms}. Gates of evaluations: test part, net of costs.",
+            scope=f"{status.label}. {request.terms}. Gates of evaluations: test part, net of "
+            "those costs.",
             sections=[_section(phase) for phase in status.phases],
             footer=f"tradingbot {__version__}",
         )

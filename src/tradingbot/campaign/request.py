@@ -10,12 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tradingbot.configuration.files import preset_folder, read_merged
 from tradingbot.data.sources.files import FileImport
 from tradingbot.domain.errors import ConfigError
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.config_files import load_train_config, override_config
 
 CAMPAIGNS_FOLDER = "campaigns"
+NO_MASTER = "none"
 PROTOTYPE_AGENTS = 10
 """Symbols of the prototype; a dataset with no more has none."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,49}")
@@ -57,13 +59,29 @@ class CampaignRequest:
 
     @property
     def identity(self) -> str:
-        """Hash of everything that results follow from; gates and benchmarks judge them alone."""
+        """Hash of everything that results follow from; gates and benchmarks judge them alone.
+
+        Files of presets count by their content: what is edited under its name is something else.
+        """
+        evaluation = _content_of(self.evaluation, "evaluation")
+        master = self.master if self.master == NO_MASTER else _content_of(self.master, "training")
         bars = None if self.bars is None else self.bars.model_dump(mode="json")
         parts: tuple[Any, ...] = (
-            *(self.config.config_hash, bars, self.generates, list(self.accept), self.evaluation),
-            *(list(map(list, self.evaluation_options)), self.tune_trials, self.master),
+            *(self.config.config_hash, bars, self.generates, list(self.accept), evaluation),
+            *(list(map(list, self.evaluation_options)), self.tune_trials, master),
         )
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+    @property
+    def terms(self) -> str:
+        """What figures hold for, in words."""
+        config = self.config
+        rates = [f"{key} {rate:g}" for key, rate in sorted(config.task.cost_rates.items())]
+        return (
+            f"{config.learner.name}, {config.budget.steps_per_agent:,} steps per agent, seed "
+            f"{config.seed}, costs {', '.join([config.task.costs, *rates])}, preset {self.preset}, "
+            f"evaluation {self.evaluation}, gates {self.gates}"
+        )
 
     def folder(self, workspace: Path) -> Path:
         """Return where status and report are."""
@@ -72,6 +90,16 @@ class CampaignRequest:
     def run_name(self, phase: str) -> str:
         """Return the id of a phase's training run."""
         return f"{self.name}-{phase}"
+
+
+def _content_of(preset: str, kind: str) -> str:
+    """Return the name of a packaged preset, and of a file the hash of what it says."""
+    folder = preset_folder(kind)
+    if (folder / f"{preset}.yaml").is_file():
+        return preset
+    values = read_merged(preset, folder)[0].values
+    text = json.dumps(values, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def campaign_config(

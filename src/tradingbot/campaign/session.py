@@ -8,32 +8,29 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
+from tradingbot.campaign.beginning import begin_campaign
 from tradingbot.campaign.phases import GATES_OF, PHASES, CampaignWalk, PhaseFinding
 from tradingbot.campaign.report import write_report
 from tradingbot.campaign.request import CampaignRequest
 from tradingbot.campaign.status import (
     LOCK_FILE,
-    STATUS_FILE,
     CampaignStatus,
     PhaseRecord,
     PhaseState,
     StatusBoard,
-    read_status,
 )
 from tradingbot.campaign.training_phase import PhaseTools
 from tradingbot.data.atomic import require_no_links, storage_errors
-from tradingbot.data.store import BarStore
-from tradingbot.domain.errors import ConfigError, InterruptionError
+from tradingbot.domain.errors import InterruptionError, UserError
 from tradingbot.evaluation.gates.gate import Gate
 from tradingbot.evaluation.gates.gates_file import load_gates, read_benches
 from tradingbot.evaluation.gates.judging import judge_figures, judge_gates
 from tradingbot.evaluation.gates.result import GateResult
 from tradingbot.executors.executor import Progress, ignore_progress
 from tradingbot.runs.lock import hold_lock
-from tradingbot.training.session import RUNS_FOLDER
 
 
 @dataclass(frozen=True)
@@ -86,9 +83,10 @@ def walk_campaign(
     with storage_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
     with hold_lock(folder / LOCK_FILE, "campaign"):
-        board = StatusBoard(folder, _begin(request, workspace, until))
+        begun, begun_with = begin_campaign(request, workspace, until)
+        board = StatusBoard(folder, begun)
         tools = PhaseTools(workspace, board.progress, callbacks.note, callbacks.interrupted, jobs)
-        walk = CampaignWalk(request, tools)
+        walk = CampaignWalk(request, tools, begun_with=begun_with)
         try:
             for name in PHASES:
                 record = _walk_phase(name, walk, board, callbacks, gates, benches)
@@ -104,47 +102,10 @@ def walk_campaign(
         except InterruptionError:
             board.change(state="interrupted")
             raise
+        except UserError as e:
+            board.refuse(str(e))
+            raise
         return WalkedCampaign(board.status, folder, write_report(folder, board.status, request))
-
-
-def _begin(request: CampaignRequest, workspace: Path, until: str) -> CampaignStatus:
-    """Return the status that a campaign begins with, or goes on from.
-
-    Phases after the last one that is to be walked stay as they are, and with them the verdict. One
-    whose bars were refused, so that nothing was stored or trained, begins anew with other options.
-
-    Raises:
-        ConfigError: If a campaign of this name asked for something else.
-    """
-    phases = tuple(PhaseRecord(name) for name in PHASES)
-    begun = CampaignStatus(request.name, "", request.identity, "running", phases)
-    folder = request.folder(workspace)
-    if (folder / STATUS_FILE).is_file():
-        before = read_status(folder)
-        if before.identity != request.identity:
-            if not _has_made_anything(request, workspace):
-                return begun
-            raise ConfigError(
-                "a campaign must go on with the data and settings that it began with",
-                was="others",
-                where=str(folder),
-                remedy="Choose another --name, or give the options of before",
-            )
-        begun = replace(begun, label=before.label)
-        names = list(PHASES)
-        for phase in before.phases:
-            is_done = phase.state not in ("waiting", "running")
-            if phase.name in names[names.index(until) + 1 :] and is_done:
-                begun = begun.with_phase(phase)
-        if any(begun.phase(name).state != "waiting" for name in ("full", "final")):
-            begun = replace(begun, verdict=before.verdict, headline=before.headline)
-    return begun
-
-
-def _has_made_anything(request: CampaignRequest, workspace: Path) -> bool:
-    """Tell whether one of this name stored bars or began a run: phases find those by name."""
-    runs = (workspace / RUNS_FOLDER).glob(f"{request.run_name('*')}")
-    return request.dataset in BarStore(workspace).names() or any(runs)
 
 
 def _walk_phase(
@@ -169,7 +130,7 @@ def _walk_phase(
         gates=judged,
     )
     board.show(record)
-    if walk.data is not None and not board.status.label:
+    if walk.data is not None and board.status.label != walk.data.label:
         board.change(label=walk.data.label)
     if found.memo is not None and name in ("full", "final"):
         board.change(verdict=found.memo.verdict, headline=found.memo.headline)

@@ -14,6 +14,7 @@ from typing import Literal
 from tradingbot.data.atomic import write_text
 from tradingbot.data.json_files import json_problem
 from tradingbot.domain.errors import ConfigError, StorageError
+from tradingbot.domain.redaction import redact
 from tradingbot.evaluation.dossier.codec import from_plain, to_plain
 from tradingbot.evaluation.gates.result import GateResult
 
@@ -23,7 +24,9 @@ _SECONDS_BETWEEN_WRITES = 1.0
 PhaseState = Literal[
     "waiting", "running", "interrupted", "passed", "failed", "not measured", "left out"
 ]
-CampaignState = Literal["running", "finished", "stopped at a gate", "interrupted"]
+CampaignState = Literal["running", "finished", "stopped at a gate", "interrupted", "refused"]
+_LATER: dict[str, str] = {"terms": "", "refusal": ""}
+"""Fields that files of before do not have."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,10 @@ class CampaignStatus:
     headline: str = ""
     updated_at: str = ""
     process: int = 0
+    terms: str = ""
+    """What figures hold for: learner, steps, seed, costs, presets."""
+    refusal: str = ""
+    """Why it cannot go on as it is; empty unless its state is `refused`."""
 
     @property
     def running(self) -> PhaseRecord | None:
@@ -113,6 +120,13 @@ class StatusBoard:
         self.status = replace(self.status, **changes)  # type: ignore[arg-type]
         self.write()
 
+    def refuse(self, message: str) -> None:
+        """Write down that the phase that runs cannot go on, and why."""
+        if self.status.running is not None:
+            ended = replace(self.status.running, state="interrupted")
+            self.status = self.status.with_phase(ended)
+        self.change(state="refused", refusal=redact(message))
+
     def write(self) -> None:
         """Write the file, whole."""
         now, self._written_at = datetime.now(UTC).isoformat(timespec="seconds"), time.monotonic()
@@ -147,7 +161,9 @@ def read_status(folder: Path) -> CampaignStatus:
         remedy = f"Begin it: tradingbot run {folder.name}"
         raise ConfigError("a campaign must have begun", was=repr(folder.name), remedy=remedy)
     try:
-        return from_plain(CampaignStatus, json.loads(path.read_bytes()), name=STATUS_FILE)
+        values = json.loads(path.read_bytes())
+        told = {**_LATER, **values} if isinstance(values, dict) else values
+        return from_plain(CampaignStatus, told, name=STATUS_FILE)
     except (OSError, ValueError) as e:
         rule, was = "status of a campaign must be readable", json_problem(e)
         remedy = "Delete the file: what is finished is found again"

@@ -14,13 +14,9 @@ from tradingbot.evaluation.pipeline.session import Evaluation, EvaluationRequest
 from tradingbot.executors.executor import Progress
 from tradingbot.runs import RunDirectory
 from tradingbot.training.config import TrainConfig
-from tradingbot.training.result_file import TrainResult, read_result
-from tradingbot.training.session import (
-    RUNS_FOLDER,
-    SessionCallbacks,
-    begin_run,
-    resume_session,
-)
+from tradingbot.training.named_run import train_named
+from tradingbot.training.result_file import TrainResult
+from tradingbot.training.session import SessionCallbacks
 
 
 @dataclass(frozen=True)
@@ -38,21 +34,11 @@ def train_run(name: str, config: TrainConfig, tools: PhaseTools) -> TrainResult:
     """Train a run to its end, from wherever it is.
 
     Raises:
+        ConfigError: If a run of this name has other settings or learned from other data.
         InterruptionError: If it was interrupted; what it did is in its checkpoints.
-        UserError: If anything is not as it must be.
+        UserError: If anything else is not as it must be.
     """
-    folder = tools.workspace / RUNS_FOLDER / name
-    callbacks = _callbacks(config, tools)
-    if not folder.exists():
-        session = begin_run(config, tools.workspace, callbacks, name=name)
-    else:
-        run = RunDirectory.open(folder)
-        if run.status().state == "finished":
-            return read_result(run.path)
-        session = resume_session(name, tools.workspace, callbacks)
-    if session.result is None:
-        raise InterruptionError(name)
-    return session.result
+    return train_named(name, config, tools.workspace, session_callbacks(config, tools))[1]
 
 
 def evaluate_phase(
@@ -90,7 +76,9 @@ class _StepsTold:
         """Do nothing: it holds nothing open."""
 
 
-def _callbacks(config: TrainConfig, tools: PhaseTools) -> SessionCallbacks:
+def session_callbacks(config: TrainConfig, tools: PhaseTools) -> SessionCallbacks:
+    """Return what a training of a phase reports to."""
+
     def listeners(run: RunDirectory, config: TrainConfig) -> Sequence[EventCallback]:
         from tradingbot.training.tracking import tracking_callbacks
 

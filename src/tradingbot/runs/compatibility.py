@@ -12,6 +12,8 @@ from tradingbot.runs.record import DataIdentity, RunPlan, RunRecord
 
 _ABSENT = object()
 _TEXT_LENGTH = 60
+_NAMED = 5
+"""Agents that a message names."""
 
 
 def config_differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
@@ -31,7 +33,7 @@ def resume_differences(record: RunRecord, plan: RunPlan) -> list[str]:
         found.append(f"seed: {record.seeds['root']} → {plan.seed}")
     if plan.learner != record.learner:
         found.append(f"learner: {record.learner} → {plan.learner}")
-    found += _data_differences(record.data, plan.data)
+    found += data_differences(record.data, plan.data)
     if plan.code_sha256 != record.code_sha256:
         found.append(f"code: {record.code_sha256[:12]} → {plan.code_sha256[:12]}")
     return found
@@ -90,14 +92,11 @@ def require_fit(
     Raises:
         ConfigError: Naming the first difference.
     """
-    problem = first_difference("feature", manifest.feature_ids, feature_ids)
-    if problem is None:
-        problem = _formula_difference(manifest.acting)
-    if problem is None and scaler_sha256 is not None and manifest.acting is not None:
-        before = [_digits(each.sha256) for each in manifest.acting.scalers]
-        problem = first_difference("scaler", before, [_digits(each) for each in scaler_sha256])
+    remedy = "Build the panel with the same features and scaler, or train again"
+    problem = _input_difference(manifest, feature_ids, scaler_sha256)
     if problem is None and agents is not None:
         problem = first_difference("agent", manifest.agents, agents)
+        remedy = remedy if problem is None else _same_agents(manifest.agents)
     if problem is None and normaliser_sha256 != manifest.normaliser_sha256:
         problem = (
             f"normaliser: {_digits(manifest.normaliser_sha256)} → {_digits(normaliser_sha256)}"
@@ -107,8 +106,25 @@ def require_fit(
             "weights must be used with the inputs they were trained on",
             was=problem,
             where=f"{manifest.run_id}/{manifest.name}",
-            remedy="Build the panel with the same features and scaler, or train again",
+            remedy=remedy,
         )
+
+
+def _input_difference(
+    manifest: CheckpointManifest, features: Sequence[str], scalers: Sequence[str] | None
+) -> str | None:
+    problem = first_difference("feature", manifest.feature_ids, features)
+    if problem is None:
+        problem = _formula_difference(manifest.acting)
+    if problem is None and scalers is not None and manifest.acting is not None:
+        before = [_digits(each.sha256) for each in manifest.acting.scalers]
+        problem = first_difference("scaler", before, [_digits(each) for each in scalers])
+    return problem
+
+
+def _same_agents(agents: Sequence[str]) -> str:
+    named = ", ".join(agents[:_NAMED]) + (" …" if len(agents) > _NAMED else "")
+    return f"Give the symbols that its agents trade, in their order ({named}), or train again"
 
 
 def _formula_difference(acting: ActingRecord | None) -> str | None:
@@ -124,7 +140,8 @@ def _formula_difference(acting: ActingRecord | None) -> str | None:
     return None
 
 
-def _data_differences(old: DataIdentity, new: DataIdentity) -> Iterator[str]:
+def data_differences(old: DataIdentity, new: DataIdentity) -> Iterator[str]:
+    """List what differs between data that were learned from and data that are there."""
     for name in ("data_sha256", "certificate_sha256", "normaliser_sha256"):
         before, after = getattr(old, name), getattr(new, name)
         if before != after:

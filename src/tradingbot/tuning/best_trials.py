@@ -11,17 +11,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tradingbot.domain.errors import InterruptionError
-from tradingbot.runs import RunDirectory
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.config_files import override_config
-from tradingbot.training.result_file import TrainResult, read_result
-from tradingbot.training.session import (
-    RUNS_FOLDER,
-    SessionCallbacks,
-    begin_run,
-    resume_session,
-)
+from tradingbot.training.named_run import train_named
+from tradingbot.training.result_file import TrainResult
+from tradingbot.training.session import SessionCallbacks
 from tradingbot.tuning.request import TuneRequest
 from tradingbot.tuning.trial_record import TrialResult, best_first
 
@@ -40,6 +34,30 @@ class RetrainedTrial:
     def score(self) -> float:
         """Mean alpha Sharpe of the agents on the first half of validation."""
         return self.result.best_mean_sharpe
+
+
+@dataclass(frozen=True)
+class UntunedRun:
+    """What was tuned, trained as it is."""
+
+    run: str
+    """Id of its run."""
+    result: TrainResult
+
+    @property
+    def score(self) -> float:
+        """By the same measure as that of trials that were trained again."""
+        return self.result.best_mean_sharpe
+
+
+@dataclass(frozen=True)
+class Found:
+    """Everything that a study trained."""
+
+    results: Sequence[TrialResult]
+    retrained: Sequence[RetrainedTrial]
+    """Best first."""
+    untuned: UntunedRun | None
 
 
 def best_config(request: TuneRequest, trial: TrialResult) -> TrainConfig:
@@ -64,6 +82,7 @@ def retrain_best(
     """Train the best trials again, or take what they came to before; the best first.
 
     Raises:
+        ConfigError: If a run of that name has other settings or learned from other data.
         InterruptionError: If one was interrupted; it is resumed by the same command.
         UserError: If anything is not as it must be.
     """
@@ -71,23 +90,30 @@ def retrain_best(
     for trial in best_first(list(results))[: request.settings.top]:
         name = f"{request.name}-trial-{trial.spec.number}"
         note(f"{trial.spec.name} again, on all symbols: run {name}")
-        run, result = _train(name, best_config(request, trial), workspace, callbacks)
+        run, result = train_named(name, best_config(request, trial), workspace, callbacks)
         digest = run.record.config_sha256
         found.append(RetrainedTrial(trial, run.id, digest, result))
     return sorted(found, key=lambda each: (-each.score, each.trial.spec.number))
 
 
-def _train(
-    name: str, config: TrainConfig, workspace: Path, callbacks: SessionCallbacks | None
-) -> tuple[RunDirectory, TrainResult]:
-    folder = workspace / RUNS_FOLDER / name
-    if not folder.exists():
-        session = begin_run(config, workspace, callbacks, name=name)
-    else:
-        run = RunDirectory.open(folder)
-        if run.status().state == "finished":
-            return run, read_result(run.path)
-        session = resume_session(name, workspace, callbacks)
-    if session.result is None:
-        raise InterruptionError(name)
-    return session.run, session.result
+def train_untuned(
+    request: TuneRequest,
+    retrained: Sequence[RetrainedTrial],
+    workspace: Path,
+    note: Callable[[str], None],
+    callbacks: SessionCallbacks | None = None,
+) -> UntunedRun | None:
+    """Train what was tuned as it is, where that is asked for: by the measure of the best.
+
+    Raises:
+        InterruptionError: If it was interrupted; it is resumed by the same command.
+        UserError: If anything is not as it must be.
+    """
+    if not request.compares or not retrained:
+        return None
+    name, seed = f"{request.name}-preset", retrained[0].trial.spec.seeds[0]
+    note(f"what was tuned, as it is: run {name}")
+    config = request.config
+    seeded = config if config.seed is not None else override_config(config, {"seed": seed})
+    run, result = train_named(name, seeded, workspace, callbacks)
+    return UntunedRun(run.id, result)

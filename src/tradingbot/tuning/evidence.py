@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,11 +12,11 @@ from tradingbot.configuration.decoding import NOT_SPELLED, document_of_options
 from tradingbot.configuration.files import merge, preset_folder
 from tradingbot.runs.ledger import Ledger
 from tradingbot.training.data import TrainingData
+from tradingbot.training.result_file import TrainResult
 from tradingbot.training.trial_ledger import data_key
-from tradingbot.tuning.best_trials import RetrainedTrial
+from tradingbot.tuning.best_trials import Found
 from tradingbot.tuning.request import TuneRequest
 from tradingbot.tuning.search_space import Choice
-from tradingbot.tuning.trial_record import TrialResult
 
 _LINE = 96
 
@@ -31,7 +31,18 @@ class RetrainedRow:
     score: float
     agents: int
     """That validation lets trade."""
+    of_agents: int
     settings: Mapping[str, Choice]
+
+
+@dataclass(frozen=True)
+class UntunedRow:
+    """What was tuned, trained as it is."""
+
+    run: str
+    score: float
+    agents: int
+    of_agents: int
 
 
 @dataclass(frozen=True)
@@ -68,6 +79,30 @@ class TuningEvidence:
     retrained: tuple[RetrainedRow, ...]
     """Best first: the preset."""
     command: str
+    costs: str
+    """Profile of costs that scores are net of, with rates that differ from it."""
+    untuned: UntunedRow | None = None
+    """None where it was not trained."""
+
+    @property
+    def beats_untuned(self) -> bool:
+        """Whether the best is better than what was tuned, by the same measure; one must be."""
+        if not self.retrained:
+            return False
+        return self.untuned is None or self.retrained[0].score > self.untuned.score
+
+    @property
+    def choice(self) -> str:
+        """Which of the two is used, and why; empty where they were not compared."""
+        if self.untuned is None or not self.retrained:
+            return ""
+        best, before = self.retrained[0].score, self.untuned.score
+        if self.beats_untuned:
+            return f"Used from here on, for the preset without tuning comes to {before:.2f}"
+        return (
+            f"The preset is kept as it was, for without tuning it comes to {before:.2f} by the "
+            f"same measure, and the best trial to {best:.2f}"
+        )
 
     @property
     def words(self) -> str:
@@ -78,7 +113,7 @@ class TuningEvidence:
         return (
             f"Best of {self.trials} trials: trial {best.trial}, mean alpha Sharpe {best.score:.2f} "
             f"on the first half of validation when trained again (one estimate, chosen as the "
-            f"largest: expect less)"
+            f"largest: expect less); {_who_trades(best.agents, best.of_agents)}"
         )
 
     @property
@@ -91,17 +126,16 @@ class TuningEvidence:
     def terms(self) -> str:
         """What the figures hold for."""
         return (
-            f"{self.trial_symbols} symbols per trial; validation {self.validation}, net of costs; "
-            f"{self.sampler} sampler, {self.pruner} pruner, seed {self.seed}, training seeds "
-            f"{', '.join(map(str, self.seeds))}; {self.ledger_trials} trials of these bars in the "
-            f"ledger ({self.ledger_sha256[:12]})."
+            f"{self.trial_symbols} symbols per trial; validation {self.validation}, net of costs "
+            f"({self.costs}); {self.sampler} sampler, {self.pruner} pruner, seed {self.seed}, "
+            f"training seeds {', '.join(map(str, self.seeds))}; {self.ledger_trials} trials of "
+            f"these bars in the ledger ({self.ledger_sha256[:12]})."
         )
 
 
 def gather_evidence(
     request: TuneRequest,
-    results: Sequence[TrialResult],
-    retrained: Sequence[RetrainedTrial],
+    found: Found,
     data: TrainingData,
     workspace: Path,
 ) -> TuningEvidence:
@@ -110,7 +144,7 @@ def gather_evidence(
     Raises:
         StorageError: If the ledger is not whole.
     """
-    ledger, key = Ledger(workspace), data_key(data.identity)
+    ledger, key, results = Ledger(workspace), data_key(data.identity), found.results
     entries = ledger.entries()
     states = [each.state for each in results]
     rows = tuple(
@@ -120,10 +154,12 @@ def gather_evidence(
             trial_score=each.trial.score or 0.0,
             score=each.score,
             agents=len(each.result.trading_agents),
+            of_agents=_count_agents(each.result),
             settings=dict(each.trial.spec.params),
         )
-        for each in retrained
+        for each in found.retrained
     )
+    untuned = found.untuned
     return TuningEvidence(
         study=request.name,
         label=data.identity.label,
@@ -146,7 +182,31 @@ def gather_evidence(
         ledger_sha256=entries[-1].sha256 if entries else "",
         retrained=rows,
         command=request.command,
+        costs=_costs_words(request),
+        untuned=None
+        if untuned is None
+        else UntunedRow(
+            *(untuned.run, untuned.score, len(untuned.result.trading_agents)),
+            of_agents=_count_agents(untuned.result),
+        ),
     )
+
+
+def _count_agents(result: TrainResult) -> int:
+    return len(result.parts[-1].agents)
+
+
+def _who_trades(trading: int, agents: int) -> str:
+    """Say how many agents the other half of validation lets trade: a score alone does not."""
+    if trading == 0:
+        return f"none of {agents} agents trades: the second half of validation bears none out"
+    return f"{trading} of {agents} agents trade"
+
+
+def _costs_words(request: TuneRequest) -> str:
+    task = request.config.task
+    rates = [f"{key} {rate:g}" for key, rate in sorted(task.cost_rates.items())]
+    return ", ".join([f"costs {task.costs}", *rates])
 
 
 def write_preset(request: TuneRequest, evidence: TuningEvidence) -> str:
@@ -158,6 +218,7 @@ def write_preset(request: TuneRequest, evidence: TuningEvidence) -> str:
         evidence.terms,
         f"Data: {evidence.label}, {evidence.data_sha256}.",
         f"Ledger: {evidence.ledger_sha256}. Run trained again: {best.run}.",
+        *([f"{evidence.choice}."] if evidence.choice else []),
     ]
     head = "".join(f"# {line}\n" for text in lines for line in _folded(text))
     given = document_of_options(dict(request.options), NOT_SPELLED)

@@ -7,17 +7,22 @@ transaction, when it is finished: what is there is whole.
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from tradingbot.domain.errors import ConfigError, MissingExtraError
-from tradingbot.domain.redaction import redact
+from tradingbot.domain.errors import MissingExtraError
 from tradingbot.domain.seeding import stream
 from tradingbot.tuning.request import TuneSettings
 from tradingbot.tuning.search_space import Choice, SearchParameter, SearchSpace
+from tradingbot.tuning.study_database import (
+    FACTS,
+    IDENTITY,
+    KnownStudy,
+    known_of,
+    open_database,
+    quiet_optuna,
+)
 from tradingbot.tuning.trial_record import TrialResult, TrialState, TuningTrial
 
 if TYPE_CHECKING:
@@ -27,8 +32,6 @@ if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
 
 _SEEDS = 2**31 - 1
-_IDENTITY = "identity"
-_OWN_TABLE = "studies"
 
 
 def require_optuna() -> None:
@@ -51,30 +54,29 @@ class OptunaStudy:
             ConfigError: If the database cannot be opened, or is one of another kind.
         """
         self._space, self._settings = space, settings
-        self._study = _open(name, storage)
+        self._study = open_database(name, storage)
 
-    def require_identity(self, identity: str) -> None:
-        """Write down what is tuned, or compare with what was written down.
+    @property
+    def known(self) -> KnownStudy:
+        """What was written down when it began."""
+        return known_of(self._study)
 
-        Raises:
-            ConfigError: If a study of this name tunes something else.
-        """
-        known = self._study.user_attrs.get(_IDENTITY)
-        if known is None:
-            self._study.set_user_attr(_IDENTITY, identity)
-        elif known != identity:
-            raise ConfigError(
-                "a study must go on with the configuration, space and settings it began with",
-                was="others",
-                where=self._study.study_name,
-                remedy="Choose another name, or give the command of before; only --trials and "
-                "--top may change",
-            )
+    def note(self, identity: str, facts: Mapping[str, str]) -> None:
+        """Write down what is tuned and on which data, where that is not there yet."""
+        known = self.known
+        if known.identity is None:
+            self._study.set_user_attr(IDENTITY, identity)
+        if known.facts is None:
+            self._study.set_user_attr(FACTS, dict(facts))
 
     def results(self) -> list[TrialResult]:
-        """Return the finished trials in the order of their numbers."""
+        """Return the finished trials in the order of their numbers.
+
+        Of one that two workspaces made at the same time, the first that was kept.
+        """
         found = [_result_of(each) for each in self._study.get_trials(deepcopy=False)]
-        return sorted(found, key=lambda each: each.spec.number)
+        first = {each.spec.number: each for each in reversed(found)}
+        return [first[number] for number in sorted(first)]
 
     def keep(self, result: TrialResult) -> None:
         """Store a finished trial, once."""
@@ -151,49 +153,6 @@ def freeze_results(results: Sequence[TrialResult], space: SearchSpace) -> list[F
     """Return trials as Optuna keeps them."""
     distributions = _distributions(space)
     return [_frozen(each, distributions) for each in results]
-
-
-@contextmanager
-def quiet_optuna() -> Iterator[None]:
-    """Let Optuna say nothing of experiments and of every trial."""
-    import optuna
-
-    before = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            yield
-        finally:
-            optuna.logging.set_verbosity(before)
-
-
-def _open(name: str, storage: str) -> Study:
-    import optuna
-    from sqlalchemy import create_engine, inspect
-    from sqlalchemy.exc import SQLAlchemyError
-
-    try:
-        engine = create_engine(storage)
-        tables = set(inspect(engine).get_table_names())
-        engine.dispose()
-        if tables and _OWN_TABLE not in tables:
-            raise _refusal(storage, f"one with the table {min(tables)!r}")
-        with quiet_optuna():
-            return optuna.create_study(
-                study_name=name, storage=storage, direction="maximize", load_if_exists=True
-            )
-    except (SQLAlchemyError, optuna.exceptions.OptunaError, ImportError) as e:
-        raise _refusal(storage, str(e).splitlines()[0][:160]) from e
-
-
-def _refusal(storage: str, was: str) -> ConfigError:
-    return ConfigError(
-        "the database of trials must be one of its own that can be opened",
-        was=redact(was),
-        where=redact(storage),
-        remedy="Name an empty database with --storage; journals and MLflow keep theirs apart",
-    )
 
 
 def _distributions(space: SearchSpace) -> dict[str, BaseDistribution]:

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tradingbot.tuning.optuna_study import build_pruner, freeze_results, quiet_optuna
+from tradingbot.tuning.optuna_study import build_pruner, freeze_results
 from tradingbot.tuning.request import TuneSettings
 from tradingbot.tuning.search_space import SearchSpace
+from tradingbot.tuning.study_database import quiet_optuna
 from tradingbot.tuning.trial_record import TrialResult, TuningTrial
 
 

@@ -84,12 +84,15 @@ class TuneRequest:
     """Keys and values that were laid over the preset."""
     command: str = ""
     """Does the same again."""
+    compares: bool = False
+    """Train what is tuned once more as it is: the best must be better than that to be used."""
 
     @property
     def identity(self) -> str:
         """Hash of everything that a trial's result follows from, and how trials are chosen.
 
-        The number of trials and of the best is no part: a study may be made longer.
+        The number of trials and of the best is no part: a study may be made longer. Data and code
+        are compared beside it (`study_facts`), for they are known when the data are opened.
         """
         settings = asdict(self.settings)
         for key in ("trials", "top"):
@@ -102,6 +105,11 @@ class TuneRequest:
         return workspace / TUNING_FOLDER / self.name
 
 
+def study_key(name: str) -> str:
+    """Return what a study is called in the ledger; no run can have that name."""
+    return f"{TUNING_FOLDER}/{name}"
+
+
 def require_study_name(name: str) -> None:
     """Refuse a name that no study can have.
 
@@ -111,20 +119,6 @@ def require_study_name(name: str) -> None:
     if not _NAME.fullmatch(name):
         rule = "study name must be 1-60 of a-z 0-9 . _ - and start with a letter or digit"
         raise ConfigError(rule, was=repr(name[:70]), remedy="Choose e.g. us143-ppo")
-
-
-def require_storage(url: str) -> None:
-    """Refuse a database that trials cannot be kept in.
-
-    Raises:
-        ConfigError: If it is neither SQLite nor PostgreSQL.
-    """
-    if url and not url.startswith(("sqlite:///", "postgresql://", "postgresql+psycopg://")):
-        raise ConfigError(
-            "storage of trials must be the URL of a SQLite or PostgreSQL database of its own",
-            was=repr(url.partition("@")[0][:60]),
-            remedy="Write e.g. postgresql://host/tuning; journals and MLflow need another database",
-        )
 
 
 def as_options(params: Mapping[str, object]) -> tuple[tuple[str, object], ...]:

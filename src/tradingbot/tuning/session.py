@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -28,20 +27,26 @@ from tradingbot.executors.identity import require_same
 from tradingbot.executors.workers import are_elsewhere, start_workers
 from tradingbot.networks.threads import torch_threads
 from tradingbot.plugins.loading import load_from_environment
-from tradingbot.runs.ledger import Ledger
 from tradingbot.runs.lock import hold_lock
 from tradingbot.training.data import open_data
 from tradingbot.training.plugins import with_plugins
 from tradingbot.training.session import SessionCallbacks
-from tradingbot.training.trial_ledger import data_key
-from tradingbot.tuning.best_trials import RetrainedTrial, retrain_best
+from tradingbot.tuning.best_trials import (
+    Found,
+    RetrainedTrial,
+    retrain_best,
+    train_untuned,
+)
+from tradingbot.tuning.counting import TrialCount
 from tradingbot.tuning.joint_trials import run_trials
 from tradingbot.tuning.optuna_study import OptunaStudy
 from tradingbot.tuning.pruning import CurvePruner
-from tradingbot.tuning.request import TUNING_FOLDER, TuneRequest
+from tradingbot.tuning.request import TuneRequest
+from tradingbot.tuning.study_database import look_up_study
+from tradingbot.tuning.study_facts import facts_of, require_same_study
 from tradingbot.tuning.study_files import StudyFiles, write_study_files
-from tradingbot.tuning.training_trial import TrialBench, trial_config, with_symbols
-from tradingbot.tuning.trial_record import TrialResult, TuningTrial, ledger_hash
+from tradingbot.tuning.training_trial import TrialBench, with_symbols
+from tradingbot.tuning.trial_record import TrialResult, TuningTrial
 
 DATABASE_FILE, LOCK_FILE, ENCODERS_FOLDER = "study.db", "lock", "encoders"
 _Payload = tuple[tuple[TuningTrial, ...], tuple[TrialResult, ...]]
@@ -91,17 +96,36 @@ def tune(
     """
     callbacks, folder = callbacks or TuneCallbacks(), request.folder(workspace)
     require_no_links(folder.parent)
+    callbacks.note("open the data")
+    bench = _open_bench(request, workspace)
+    _refuse_early(request, bench, workspace)
     with storage_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
     with hold_lock(folder / LOCK_FILE, "study"):
         study = open_study(request, workspace)
-        study.require_identity(request.identity)
-        callbacks.note("open the data")
-        bench = _open_bench(request, workspace)
+        require_same_study(study.known, request, bench.data, workspace)
+        study.note(request.identity, facts_of(bench.data))
         results = _run_waves(study, request, bench, workspace, jobs, callbacks)
-        retrained = retrain_best(request, results, workspace, callbacks.note, callbacks.training)
-        files = write_study_files(request, study, results, retrained, bench.data, workspace)
+        told = (workspace, callbacks.note, callbacks.training)
+        retrained = retrain_best(request, results, *told)
+        untuned = train_untuned(request, retrained, *told)
+        found = Found(results, retrained, untuned)
+        files = write_study_files(request, study, found, bench.data, workspace)
     return TunedStudy(tuple(results), tuple(retrained), files)
+
+
+def _refuse_early(request: TuneRequest, bench: TrialBench, workspace: Path) -> None:
+    """Refuse another study's name, or its database, before anything is written."""
+    if request.storage or (request.folder(workspace) / DATABASE_FILE).is_file():
+        known = look_up_study(request.name, _storage_of(request, workspace))
+        require_same_study(known, request, bench.data, workspace)
+    if request.storage:  # what lies outside of the study's folder can be refused without it
+        open_study(request, workspace)
+
+
+def _storage_of(request: TuneRequest, workspace: Path) -> str:
+    file = (request.folder(workspace) / DATABASE_FILE).absolute()
+    return request.storage or f"sqlite:///{file}"
 
 
 def open_study(request: TuneRequest, workspace: Path) -> OptunaStudy:
@@ -110,8 +134,7 @@ def open_study(request: TuneRequest, workspace: Path) -> OptunaStudy:
     Raises:
         ConfigError: If the database cannot be opened, or is one of another kind.
     """
-    file = (request.folder(workspace) / DATABASE_FILE).absolute()
-    storage = request.storage or f"sqlite:///{file}"
+    storage = _storage_of(request, workspace)
     return OptunaStudy(request.name, storage, request.space, request.settings)
 
 
@@ -167,26 +190,29 @@ def _run_waves(
 ) -> list[TrialResult]:
     """Make the trials that are missing, wave by wave; return all in order."""
     settings, total = request.settings, request.settings.trials
-    count = min(jobs, -(-settings.wave // settings.together))
+    workers, count = min(jobs, -(-settings.wave // settings.together)), TrialCount(request, bench)
     with ExitStack() as stack:
-        stack.enter_context(torch_threads(bench.config.threads if count == 1 else 1))
+        stack.enter_context(torch_threads(bench.config.threads if workers == 1 else 1))
         executor: Executor = InlineExecutor(_work_of(request, bench))
-        if (are_elsewhere() or count > 1) and len(study.results()) < total:
+        if (are_elsewhere() or workers > 1) and len(study.results()) < total:
             opened = partial(_open_work, request, workspace.absolute(), _identity_of(bench))
-            executor = stack.enter_context(start_workers(opened, count))
+            executor = stack.enter_context(start_workers(opened, workers))
         for wave in range(settings.n_waves):
-            before = tuple(study.results()[: wave * settings.wave])
-            done = {each.spec.number for each in study.results()}
+            kept = study.results()
+            count.see(kept)
+            before, done = tuple(kept[: wave * settings.wave]), {e.spec.number for e in kept}
             items = [
                 WorkItem(_name_of(specs), (specs, before))
                 for specs in _share_out(study.choose(wave, before), settings.together)
                 # Sums depend in their last bits on what is beside them: all of them, or none.
                 if not done.issuperset(spec.number for spec in specs)
             ]
-            _count([spec for item in items for spec in item.payload[0]], request, bench, workspace)
+            count.begin([spec for item in items for spec in item.payload[0]])
             _run_wave(executor, study, items, callbacks, total)
     discard_directory(request.folder(workspace) / ENCODERS_FOLDER)
-    return study.results()[:total]
+    results = study.results()
+    count.see(results)
+    return results[:total]
 
 
 def _share_out(specs: Sequence[TuningTrial], together: int) -> list[tuple[TuningTrial, ...]]:
@@ -220,25 +246,3 @@ def _run_wave(
         tell(0, 0, outcome.item.name)
         if callbacks.interrupted():
             raise InterruptionError("tuning")
-
-
-def _count(
-    specs: Sequence[TuningTrial], request: TuneRequest, bench: TrialBench, workspace: Path
-) -> None:
-    """Count trials in the ledger before they begin, each once."""
-    ledger, data = Ledger(workspace), bench.data
-    for spec in specs:
-        tried = trial_config(bench.config, request.settings, spec)
-        entry = ledger.begin_once(
-            "tuning",
-            data=data_key(data.identity),
-            run=study_key(request.name),
-            config_hash=ledger_hash(spec, tried.config_hash),
-            at=datetime.now(UTC),
-        )
-        ledger.write_receipt(request.folder(workspace), entry)
-
-
-def study_key(name: str) -> str:
-    """Return what a study is called in the ledger; no run can have that name."""
-    return f"{TUNING_FOLDER}/{name}"

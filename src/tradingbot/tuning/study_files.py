@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tradingbot.data.atomic import write_text
 from tradingbot.data.json_files import as_json
 from tradingbot.training.data import TrainingData
-from tradingbot.tuning.best_trials import RetrainedTrial
+from tradingbot.tuning.best_trials import Found
 from tradingbot.tuning.evidence import TuningEvidence, gather_evidence, write_preset
 from tradingbot.tuning.optuna_study import OptunaStudy
 from tradingbot.tuning.request import TuneRequest
 from tradingbot.tuning.study_page import render_study
 from tradingbot.tuning.study_tables import StudyTables, tables_of
-from tradingbot.tuning.trial_record import TrialResult
 
 TABLES = ("history", "importance", "slices")
 EVIDENCE_FILE, PAGE_FILE, PRESET_FILE = "evidence.json", "tuning.html", "best.yaml"
@@ -37,8 +35,7 @@ class StudyFiles:
 def write_study_files(
     request: TuneRequest,
     study: OptunaStudy,
-    results: Sequence[TrialResult],
-    retrained: Sequence[RetrainedTrial],
+    found: Found,
     data: TrainingData,
     workspace: Path,
 ) -> StudyFiles:
@@ -49,8 +46,8 @@ def write_study_files(
         MissingExtraError: If Jinja is not installed.
     """
     folder = request.folder(workspace)
-    evidence = gather_evidence(request, results, retrained, data, workspace)
-    tables = tables_of(results, study.importance(), request.space)
+    evidence = gather_evidence(request, found, data, workspace)
+    tables = tables_of(found.results, study.importance(), request.space)
     (folder / "tables").mkdir(exist_ok=True)
     for name in TABLES:
         _write_json(folder / "tables" / f"{name}.json", getattr(tables, name))

@@ -108,8 +108,14 @@ def _retrained(evidence: TuningEvidence) -> Table:
         [each.run, each.trial, plain(each.trial_score), plain(each.score), each.agents]
         for each in evidence.retrained
     ]
+    if evidence.untuned is not None:
+        before = evidence.untuned
+        rows.append([before.run, "not tuned", "", plain(before.score), before.agents])
     columns = ("run", "trial", "score as a trial", "score trained again", "agents that trade")
-    caption = f"Scores: {_SCORE}, mean over agents, net of costs. The first is the preset."
+    caption = (
+        f"Scores: {_SCORE}, mean over agents, net of costs ({evidence.costs}). "
+        f"{evidence.choice or 'The first is the preset'}."
+    )
     return table_of(columns, rows, caption, words=("run",))
 
 

@@ -56,7 +56,12 @@ class TrialResult:
 
 def ledger_hash(spec: TuningTrial, config_hash: str) -> str:
     """Return what the ledger knows a trial by: two trials with equal settings are two."""
-    text = f"{spec.number} {spec.seeds} {config_hash}"
+    return ended_hash(spec.number, spec.seeds, config_hash)
+
+
+def ended_hash(number: int, seeds: tuple[int, ...], config_hash: str) -> str:
+    """Return the same of a trial of which no more is known."""
+    text = f"{number} {seeds} {config_hash}"
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -95,6 +95,22 @@ def test_only_the_named_stages_are_measured_and_each_record_is_kept_at_once(
     assert run(["bench", "portfolio", "--learner", "sac"]) == 2
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "--only backtest --learner ppo",
+        "--only tuning --seeds 3",
+        "--only backtest --sleeves 9",
+        "--quick --seeds 2",
+    ],
+)
+def test_options_that_would_do_nothing_are_refused(
+    words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["bench", "portfolio", *words.split()]) == 2
+    assert f"{words.split()[-2]} must stand with" in capsys.readouterr().err
+
+
 def test_no_ratio_is_told_where_random_search_found_no_gain() -> None:
     lost = {name: [FoundSetting(-2.0, 1.0)] for name in ("tpe", "random")}
     score, test = sampler_records(lost)  # type: ignore[arg-type]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,14 +24,17 @@ from tradingbot.campaign.request import campaign_config
 from tradingbot.campaign.session import CampaignCallbacks, WalkedCampaign, walk_campaign
 from tradingbot.campaign.status import LOCK_FILE, PhaseRecord, StatusBoard, read_status
 from tradingbot.campaign.training_phase import PhaseTools
+from tradingbot.data.ingest import ingest
 from tradingbot.data.sources.files import FileImport
 from tradingbot.data.store import BarStore
 from tradingbot.domain.errors import ConfigError, InterruptionError, UserError
 from tradingbot.domain.timeframe import BarGrid
 from tradingbot.evaluation.gates.gates_file import load_gates
+from tradingbot.features.pipeline import synthetic_source
 from tradingbot.runs.ledger import Ledger
 from tradingbot.runs.lock import hold_lock
 from tradingbot.training.config import TrainConfig
+from tradingbot.training.config_files import override_config
 
 
 @pytest.fixture(scope="module")
@@ -108,12 +112,12 @@ def test_same_campaign_again_trains_and_counts_nothing(
     walked: WalkedCampaign, workspace: Path
 ) -> None:
     record = workspace / "runs" / "tiny-full" / "result.json"
-    trained, before = record.stat().st_mtime_ns, len(Ledger(workspace).trials(_data(workspace)))
+    trained, before = record.stat().st_mtime_ns, (workspace / "ledger.jsonl").read_bytes()
 
     again = walk_campaign(tiny_campaign(), workspace, go_on=True)
 
     assert record.stat().st_mtime_ns == trained
-    assert len(Ledger(workspace).trials(_data(workspace))) == before
+    assert (workspace / "ledger.jsonl").read_bytes() == before
     assert _told(again) == _told(walked)
 
 
@@ -122,6 +126,8 @@ def test_status_file_and_page_say_the_same(walked: WalkedCampaign) -> None:
 
     assert [phase.state for phase in read.phases] == [p.state for p in walked.status.phases]
     page = walked.page.read_text()
+    assert "seed 5, costs" in page
+    assert "seed 5, costs" in read.terms
     assert "NO-GO" in page
     assert "full/size" in page
     assert "synthetic" in page
@@ -219,10 +225,6 @@ def test_full_phase_trains_with_what_tuning_found(
     assert trained[1].guards.patience == 9 != trained[0].guards.patience
 
 
-def _data(workspace: Path) -> str:
-    return Ledger(workspace).entries()[0].data
-
-
 def _told(walked: WalkedCampaign) -> list[PhaseRecord]:
     return [replace(phase, took_s=0.0) for phase in walked.status.phases]
 
@@ -248,7 +250,9 @@ def test_runs_of_other_data_are_not_taken_for_its_own(
         StatusBoard(folder, before).write()
 
 
-def test_campaign_whose_bars_were_refused_begins_anew_with_other_options(tmp_path: Path) -> None:
+def test_campaign_whose_bars_were_refused_begins_anew_with_other_options(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = tmp_path / "coins.csv"
     closes = [f"2025-01-06T{hour:02}:00:00+00:00,BTC,1,1,1,1,1" for hour in range(24)]
     header = "timestamp,symbol,open,high,low,close,volume"
@@ -258,6 +262,13 @@ def test_campaign_whose_bars_were_refused_begins_anew_with_other_options(tmp_pat
 
     with pytest.raises(UserError, match="session grid"):
         walk_campaign(asked, tmp_path, until="data")
+    told = read_status(tmp_path / "campaigns" / "coins")
+    assert (told.state, told.phase("data").state) == ("refused", "interrupted")
+    assert "session grid" in told.refusal
+    assert run(["--workspace", str(tmp_path), "run", "coins", "--status"]) == 0
+    shown = capsys.readouterr().out
+    assert "Refused: " in shown
+    assert "the same command goes on" not in shown
     with pytest.raises(UserError) as later:
         walk_campaign(replace(asked, bars=around_the_clock), tmp_path, until="data")
     assert "must go on with the data" not in str(later.value)  # read; 24 bars are too few to learn
@@ -265,3 +276,33 @@ def test_campaign_whose_bars_were_refused_begins_anew_with_other_options(tmp_pat
     assert BarStore(tmp_path).names()  # from here on its bars are those
     with pytest.raises(ConfigError, match="must go on with the data"):
         walk_campaign(asked, tmp_path, until="data")
+
+
+def test_bars_that_were_replaced_under_their_name_are_refused_before_anything_is_written(
+    walked: WalkedCampaign, workspace: Path, tmp_path: Path
+) -> None:
+    copied = shutil.copytree(workspace, tmp_path / "w")
+    folder = copied / "campaigns" / "tiny"
+    other = override_config(tiny_campaign().config, {"market.seed": 99, "dataset": None})
+    replaced = ingest(synthetic_source(other.market), BarStore(copied), name="tiny-market")
+    before = {each.name: each.read_bytes() for each in folder.iterdir() if each.name != "lock"}
+
+    with pytest.raises(ConfigError, match="bars that it began with") as refusal:
+        walk_campaign(tiny_campaign(), copied, until="data")
+
+    assert replaced.dataset.manifest.content_sha256[:12] in str(refusal.value)
+    assert before == {
+        each.name: each.read_bytes() for each in folder.iterdir() if each.name != "lock"
+    }
+    (folder / "status.json").unlink()  # its runs say as well what they learned from
+    with pytest.raises(ConfigError, match="bars that it began with"):
+        walk_campaign(tiny_campaign(), copied, until="data")
+    assert not (folder / "status.json").exists()
+
+
+def test_status_of_a_version_without_terms_is_read(walked: WalkedCampaign, tmp_path: Path) -> None:
+    values = json.loads((walked.folder / "status.json").read_text())
+    old = {key: each for key, each in values.items() if key not in ("terms", "refusal")}
+    (tmp_path / "status.json").write_text(json.dumps(old))
+
+    assert read_status(tmp_path).phases == read_status(walked.folder).phases

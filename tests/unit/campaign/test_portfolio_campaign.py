@@ -2,35 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from fixtures.tiny_campaign import tiny_campaign
+from fixtures.tiny_campaign import TINY_MASTER, tiny_campaign
+from tradingbot.campaign.master_phase import master_config
 from tradingbot.campaign.session import WalkedCampaign, walk_campaign
+from tradingbot.domain.errors import ConfigError
 from tradingbot.evaluation.pipeline.stored_dossier import read_dossier
-
-MASTER = """
-extends: master
-learner:
-  direct:
-    actor: {hidden: [8], pooling: pooled}
-task:
-  rules:
-    episode: {episode_bars: 8, window_bars: 1}
-budget:
-  steps_per_agent: 96
-  n_envs: 2
-validation:
-  every_updates: 4
-  save_every_updates: 3
-  shrink: false
-guards:
-  probe_every: 0
-tracking:
-  mlflow: "off"
-  tensorboard: "off"
-"""
+from tradingbot.training.named_run import train_named
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +23,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def walked(workspace: Path) -> WalkedCampaign:
     preset = workspace / "tiny_master.yaml"
-    preset.write_text(MASTER)
+    preset.write_text(TINY_MASTER)
     return walk_campaign(tiny_campaign(master=str(preset)), workspace, go_on=True)
 
 
@@ -75,3 +57,22 @@ def test_verdict_is_that_of_the_portfolio(walked: WalkedCampaign) -> None:
     assert status.verdict in ("GO", "CONDITIONAL", "NO-GO")
     assert status.phase("final").words.startswith(f"{status.verdict}: {status.headline}")
     assert "tiny-master" in walked.page.read_text()
+
+
+def test_preset_of_the_master_that_was_edited_is_refused_and_its_run_is_not_taken(
+    walked: WalkedCampaign, workspace: Path
+) -> None:
+    preset, asked = workspace / "tiny_master.yaml", tiny_campaign(master="master")
+    before = (walked.folder / "status.json").read_bytes()
+    preset.write_text(TINY_MASTER.replace("[8]", "[4]"))
+    try:
+        with pytest.raises(ConfigError, match="files of presets as they were"):
+            walk_campaign(tiny_campaign(master=str(preset)), workspace)
+        config = master_config(replace(asked, master=str(preset)), ())
+        with pytest.raises(ConfigError, match="settings and data it is asked for") as refusal:
+            train_named("tiny-master", config, workspace)
+    finally:
+        preset.write_text(TINY_MASTER)
+
+    assert "hidden" in str(refusal.value)
+    assert (walked.folder / "status.json").read_bytes() == before

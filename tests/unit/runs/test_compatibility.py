@@ -114,6 +114,9 @@ def test_weights_are_refused_for_inputs_they_were_not_trained_on(
         require_fit(manifest, **{**now, **given})
 
     assert named in str(refusal.value)
+    is_of_symbols = "(AAA, BBB)" in (refusal.value.remedy or "")
+    assert is_of_symbols == ("agents" in given)
+    assert ("Build the panel" in (refusal.value.remedy or "")) == ("agents" not in given)
 
 
 def test_source_hash_follows_what_can_move_a_result_only(tmp_path: Path) -> None:

@@ -75,12 +75,12 @@ def test_chosen_values_lie_in_the_space(tmp_path: Path) -> None:
             assert parameter.low <= float(dict(trial.params)[parameter.key]) <= parameter.high
 
 
-def test_study_with_another_configuration_is_refused(tmp_path: Path) -> None:
-    open_study(tmp_path).require_identity("one")
-    open_study(tmp_path).require_identity("one")
+def test_what_a_study_began_with_is_written_down_once(tmp_path: Path) -> None:
+    open_study(tmp_path).note("one", {"data": "a"})
+    open_study(tmp_path).note("two", {"data": "b"})
 
-    with pytest.raises(ConfigError, match="configuration, space and settings it began with"):
-        open_study(tmp_path).require_identity("two")
+    known = open_study(tmp_path).known
+    assert (known.identity, known.facts, known.trials) == ("one", {"data": "a"}, 0)
 
 
 def test_database_of_something_else_is_refused_and_not_touched(tmp_path: Path) -> None:

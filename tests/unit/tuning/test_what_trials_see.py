@@ -67,7 +67,7 @@ def test_trials_trained_again_are_told_best_first(
         result = SimpleNamespace(best_mean_sharpe=next(scores))
         return SimpleNamespace(id=name, record=record), result
 
-    monkeypatch.setattr(best_trials, "_train", train)
+    monkeypatch.setattr(best_trials, "train_named", train)
     request = tiny_study(settings=replace(SETTINGS, top=2))
 
     found = best_trials.retrain_best(request, trials, tmp_path, lambda _: None)

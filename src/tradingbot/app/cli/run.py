@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,10 +9,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
+from tradingbot.app.cli.executor_options import (
+    PROCESSES,
+    AddressOption,
+    ExecutorOption,
+    TokenOption,
+    choose_workers,
+    usual_count,
+)
 from tradingbot.app.cli.invocation import Invocation, JsonOption, invocation_of
 from tradingbot.app.cli.options import read_options, split_commas
 from tradingbot.app.console import print_note, print_table, print_text, progress_bar, show_json
 from tradingbot.domain.errors import ConfigError, InterruptionError, require_known
+from tradingbot.executors.workers import workers_by
 
 if TYPE_CHECKING:
     from tradingbot.campaign.request import CampaignRequest
@@ -89,6 +97,9 @@ def run_campaign(  # noqa: PLR0913 - one option for each thing that identifies a
         int | None,
         Option(min=1, help="Processes; as many as cores if left out.", show_default=False),
     ] = None,
+    executor: ExecutorOption = PROCESSES,
+    address: AddressOption = None,
+    token_file: TokenOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Walk the phases on any dataset or market: data, proof, training, dossier, gates, verdict.
@@ -119,6 +130,7 @@ def run_campaign(  # noqa: PLR0913 - one option for each thing that identifies a
         _show_status(invocation, chosen, as_json=as_json)
         return
     require_known(until, _PHASES, "--until must be a phase")
+    workers = choose_workers(invocation, executor, address, token_file)
     given = {"seed": seed, "device": device}
     options = read_options(settings, "--set")
     options |= {key: value for key, value in given.items() if value is not None}
@@ -141,7 +153,9 @@ def run_campaign(  # noqa: PLR0913 - one option for each thing that identifies a
     )
     request = plan_campaign(asked, invocation.workspace)
     # Torch takes seconds to import: what can be refused without it is refused by now.
-    walked = _walk(request, invocation, jobs or os.cpu_count() or 1, go_on=go_on, until=until)
+    with workers_by(workers):
+        count = jobs or usual_count(workers)
+        walked = _walk(request, invocation, count, go_on=go_on, until=until)
     if not show_json(as_json, _document(walked)):
         _print(walked.status)
         print_text(f"Report: {walked.page}")
@@ -223,7 +237,9 @@ def _show_status(invocation: Invocation, name: str, *, as_json: bool) -> None:
     if show_json(as_json, {"is_running": alive, "status": found}):
         return
     _print(found)
-    if found.state == "interrupted":
+    if found.state == "refused":
+        print_text(f"Refused: {found.refusal}")
+    elif found.state == "interrupted":
         print_text("No process walks it: what is finished is kept, and the same command goes on")
     elif found.running is not None:
         left = "" if found.phase_left_s is None else f", about {found.phase_left_s:.0f} s left"
@@ -249,7 +265,8 @@ def _print(status: CampaignStatus) -> None:
     ]
     columns = ["phase", "state", "seconds", "gates: hold/fail/not measured", "finding"]
     caption = "Gates of prototype, full and final: test part, net of costs"
-    title = f"Campaign {status.name}: {status.state}. {status.label}"
+    terms = f". {status.terms}" if status.terms else ""
+    title = f"Campaign {status.name}: {status.state}. {status.label}{terms}"
     print_table(title, columns, rows, caption=caption)
     for phase in status.phases:
         for gate in phase.failed:

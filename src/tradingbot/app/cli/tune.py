@@ -154,9 +154,10 @@ def _request(  # noqa: PLR0913 - what the options came to
     from tradingbot.training.config_files import DEFAULT_PRESET, load_train_config
     from tradingbot.training.early_refusals import refuse_early
     from tradingbot.tuning.optuna_study import require_optuna
-    from tradingbot.tuning.request import TuneRequest, require_storage, require_study_name
+    from tradingbot.tuning.request import TuneRequest, require_study_name
     from tradingbot.tuning.search_space import load_space
     from tradingbot.tuning.space_check import require_symbols, require_tunable
+    from tradingbot.tuning.storage_url import require_storage
 
     require_study_name(name)
     require_storage(storage or "")
@@ -240,7 +241,10 @@ def _show(study: TunedStudy, *, as_json: bool) -> None:
     ]
     columns = ["run", "trial", "score as a trial", "score trained again", "agents that trade"]
     kind = "synthetic" if files.evidence.synthetic else "observed bars, simulated trading"
-    caption = "Scores: mean alpha Sharpe of the agents, first half of validation, net of costs"
+    caption = (
+        "Scores: mean alpha Sharpe of the agents, first half of validation, net of costs "
+        f"({files.evidence.costs})"
+    )
     print_table(f"{files.evidence.label} ({kind})", columns, rows, caption=caption)
     print_text(files.evidence.terms)
     print_text(f"Report: {files.page}")

@@ -28,6 +28,7 @@ from tradingbot.evaluation.pipeline.store import StoredAnalysis
 from tradingbot.evaluation.pipeline.stored_dossier import (
     DOSSIER_FILE,
     EVALUATION_FOLDER,
+    as_noted_before,
     note_dossier,
     store_page,
 )
@@ -125,10 +126,12 @@ def evaluate_run(
             evaluated_at=datetime.now(UTC),
             workers_lost=sum(lost),
         )
+        is_own = folder.resolve() == own.resolve()  # what `tradingbot gates` will read
+        dossier = as_noted_before(dossier, run, workspace) if is_own else dossier
         power = power_words(run, workspace)
         memo = write_memo(dossier, gates, source=foreign_source(request.gates), power=power)
         write_tables(dossier, memo, folder)
-        if folder.resolve() == own.resolve():  # what `tradingbot gates` will read
+        if is_own:
             note_dossier(folder / DOSSIER_FILE, run, workspace, at=datetime.now(UTC))
         return Evaluation(dossier, memo, folder, store_page(folder, dossier, memo))
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
 from tradingbot.data.atomic import storage_errors, write_text
 from tradingbot.data.json_files import json_problem
-from tradingbot.domain.errors import ConfigError, StorageError
-from tradingbot.evaluation.dossier.codec import from_plain
+from tradingbot.domain.errors import ConfigError, StorageError, UserError
+from tradingbot.evaluation.dossier.codec import from_plain, to_plain
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.dossier.version_1 import upgraded
 from tradingbot.evaluation.gates.gates_file import foreign_source, load_gates, read_benches
@@ -166,13 +167,29 @@ def store_page(folder: Path, dossier: Dossier, memo: Memo) -> Path:
     return path
 
 
+def as_noted_before(dossier: Dossier, run: RunDirectory, workspace: Path) -> Dossier:
+    """Return a dossier with the time of the stored one, where it says nothing else.
+
+    An evaluation that made nothing new then leaves the same file, and no further entry.
+    """
+    try:
+        before = read_noted_dossier(run, workspace)
+    except UserError:  # none, or not the one that was noted: it is made anew
+        return dossier
+    header = replace(dossier.header, evaluated_at=before.header.evaluated_at)
+    again = replace(dossier, header=header)
+    return again if to_plain(again) == to_plain(before) else dossier
+
+
 def note_dossier(path: Path, run: RunDirectory, workspace: Path, *, at: datetime) -> None:
-    """Write the hash of a run's stored dossier into the ledger; it is no trial.
+    """Write the hash of a run's stored dossier into the ledger, once; it is no trial.
 
     Raises:
         StorageError: If the ledger is not whole, or the disk refuses.
     """
     with storage_errors(path):
         sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+    if sha256 == _noted_sha256(run, workspace):
+        return
     data = data_key(run.record.data)
     Ledger(workspace).begin("dossier", data=data, run=run.id, config_hash=sha256, at=at)

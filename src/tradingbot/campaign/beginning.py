@@ -1,0 +1,89 @@
+"""Where a campaign begins, or goes on from; what it cannot go on with is refused untouched."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from tradingbot.campaign.data_phase import BARS_DIGITS, require_bars_of_before
+from tradingbot.campaign.phases import PHASES
+from tradingbot.campaign.request import CampaignRequest
+from tradingbot.campaign.status import STATUS_FILE, CampaignStatus, PhaseRecord, read_status
+from tradingbot.data.store import BarStore
+from tradingbot.domain.errors import ConfigError
+from tradingbot.runs import RunDirectory
+from tradingbot.training.session import RUNS_FOLDER
+from tradingbot.tuning.request import TUNING_FOLDER
+
+_TRAINED = ("prototype", "full", "master")
+
+
+def begin_campaign(
+    request: CampaignRequest, workspace: Path, until: str
+) -> tuple[CampaignStatus, str]:
+    """Return the status that a campaign begins with, and the label of data it learned from before.
+
+    Phases after the last one that is to be walked stay as they are, and with them the verdict. One
+    whose bars were refused, so that nothing was stored or trained, begins anew with other options.
+
+    Raises:
+        ConfigError: If a campaign of this name asked for something else, or learned from other
+            bars than those that have their name now.
+    """
+    phases = tuple(PhaseRecord(name) for name in PHASES)
+    begun = CampaignStatus(request.name, "", request.identity, "running", phases)
+    begun, folder = replace(begun, terms=request.terms), request.folder(workspace)
+    if not (folder / STATUS_FILE).is_file():
+        return begun, _require_bars("", request, workspace)
+    before = read_status(folder)
+    if before.identity != request.identity:
+        if not _has_made_anything(request, workspace):
+            return begun, ""
+        raise ConfigError(
+            "a campaign must go on with the data and settings that it began with",
+            was="others",
+            where=str(folder),
+            remedy="Choose another --name, or give the options of before, and files of presets as "
+            "they were",
+        )
+    begun_with = _require_bars(before.label, request, workspace)
+    return _go_on(replace(begun, label=begun_with), before, until), begun_with
+
+
+def _go_on(begun: CampaignStatus, before: CampaignStatus, until: str) -> CampaignStatus:
+    """Keep what was found in phases that are not walked now."""
+    names = list(PHASES)
+    for phase in before.phases:
+        is_done = phase.state not in ("waiting", "running")
+        if phase.name in names[names.index(until) + 1 :] and is_done:
+            begun = begun.with_phase(phase)
+    if any(begun.phase(name).state != "waiting" for name in ("full", "final")):
+        begun = replace(begun, verdict=before.verdict, headline=before.headline)
+    return begun
+
+
+def _require_bars(label: str, request: CampaignRequest, workspace: Path) -> str:
+    """Return the label of what was learned from; refuse bars that are stored now and differ."""
+    found = [_bars_of(workspace / RUNS_FOLDER / request.run_name(each)) for each in _TRAINED]
+    known = [each for each in found if each]
+    is_tuned = (workspace / TUNING_FOLDER / request.run_name("tuning")).is_dir()
+    begun_with = f"{request.dataset} {known[0]}" if known else ""
+    if label and (known or is_tuned):
+        begun_with = label
+    store = BarStore(workspace)
+    if request.dataset in store.names():
+        require_bars_of_before(store.open(request.dataset), request, begun_with)
+    return begun_with
+
+
+def _bars_of(folder: Path) -> str:
+    """Return the beginning of the hash of the bars that a run learned from; empty: no such run."""
+    if not folder.is_dir():
+        return ""
+    return (RunDirectory.open(folder).record.data.dataset_sha256 or "")[:BARS_DIGITS]
+
+
+def _has_made_anything(request: CampaignRequest, workspace: Path) -> bool:
+    """Tell whether one of this name stored bars or began a run: phases find those by name."""
+    runs = (workspace / RUNS_FOLDER).glob(f"{request.run_name('*')}")
+    return request.dataset in BarStore(workspace).names() or any(runs)

@@ -1,0 +1,128 @@
+"""A study goes on with the bars and code that it began with; anything else is refused untouched."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fixtures.tiny_tuning import SETTINGS, see_other_bars, skip_training, stamps_of, tiny_study
+from tradingbot.domain.errors import ConfigError
+from tradingbot.tuning import study_facts
+from tradingbot.tuning.session import tune
+
+FOUR = replace(SETTINGS, trials=4)
+
+
+@pytest.fixture(autouse=True)
+def _no_training() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        skip_training(patch)
+        yield
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    tune(tiny_study(settings=FOUR), tmp_path)
+    return tmp_path
+
+
+def forget_data(workspace: Path) -> None:
+    """Make the study one of a version that noted no data."""
+    file = workspace / "tuning" / "first" / "study.db"
+    with closing(sqlite3.connect(file)) as database, database:
+        done = database.execute("delete from study_user_attributes where key = 'facts'")
+        assert done.rowcount == 1
+
+
+@pytest.mark.parametrize(
+    ("facts", "named"),
+    [
+        ({"data_sha256": "f" * 64}, "data: "),
+        ({"dataset_sha256": "e" * 64}, "bars: "),
+        ({"normaliser_sha256": "d" * 64}, "scaler: "),
+    ],
+)
+def test_study_of_other_bars_is_refused_and_nothing_is_written(
+    facts: dict[str, str], named: str, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = stamps_of(workspace)
+    see_other_bars(monkeypatch, **facts)
+
+    with pytest.raises(ConfigError, match="the data and code it began with") as refusal:
+        tune(tiny_study(settings=FOUR), workspace)
+
+    assert named in str(refusal.value)
+    assert stamps_of(workspace) == before
+
+
+def test_study_of_other_sources_is_refused(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(study_facts, "source_sha256", lambda: "c" * 64)
+
+    with pytest.raises(ConfigError, match="the data and code it began with") as refusal:
+        tune(tiny_study(settings=FOUR), workspace)
+
+    assert "code: " in str(refusal.value)
+
+
+def test_study_that_noted_no_data_goes_on_with_the_bars_its_trials_are_counted_on(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forget_data(workspace)
+
+    tune(tiny_study(settings=FOUR), workspace)
+
+    see_other_bars(monkeypatch, data_sha256="f" * 64)  # noted by now
+    with pytest.raises(ConfigError, match="the data and code it began with"):
+        tune(tiny_study(settings=FOUR), workspace)
+
+
+def test_study_that_noted_no_data_is_refused_where_the_ledger_counts_other_bars(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forget_data(workspace)
+    see_other_bars(monkeypatch, dataset_sha256="e" * 64)
+    before = stamps_of(workspace)
+
+    with pytest.raises(ConfigError, match="not known which data"):
+        tune(tiny_study(settings=FOUR), workspace)
+
+    assert stamps_of(workspace) == before
+
+
+def test_other_settings_are_refused_and_nothing_is_written(workspace: Path) -> None:
+    before = stamps_of(workspace)
+
+    with pytest.raises(ConfigError, match="configuration, space and settings it began with"):
+        tune(tiny_study(settings=replace(FOUR, seed=1)), workspace)
+
+    assert stamps_of(workspace) == before
+
+
+def test_study_is_made_no_shorter(workspace: Path) -> None:
+    with pytest.raises(ConfigError, match="no fewer trials") as refusal:
+        tune(tiny_study(settings=replace(FOUR, trials=3)), workspace)
+
+    assert "--trials 4" in str(refusal.value)
+    assert len(tune(tiny_study(settings=replace(FOUR, top=2)), workspace).results) == 4
+
+
+def test_storage_that_is_refused_leaves_no_folder(tmp_path: Path) -> None:
+    nowhere = replace(tiny_study(), storage=f"sqlite:///{tmp_path}/gone/trials.db")
+    with sqlite3.connect(tmp_path / "other.db") as other:
+        other.execute("create table alembic_version (version_num text)")
+    taken = replace(tiny_study(), storage=f"sqlite:///{tmp_path}/other.db")
+
+    for refused in (nowhere, taken):
+        with pytest.raises(ConfigError, match="database of trials"):
+            tune(refused, tmp_path / "w")
+
+    assert not (tmp_path / "w" / "tuning").exists()
+    shutil.rmtree(tmp_path / "w", ignore_errors=True)
