@@ -9,6 +9,7 @@ import pytest
 
 from fixtures.example_backtest import example_tear_sheet
 from tradingbot.evaluation.report.tear_sheet import charts
+from tradingbot.evaluation.report.tear_sheet.symbol_charts import price_course_chart
 
 SHEET = example_tear_sheet(3)
 
@@ -33,6 +34,34 @@ def test_drawdown_that_is_not_recovered_reaches_the_end_of_the_period() -> None:
     assert back[2] == "not recovered"
     assert back[0] == pytest.approx(fell[1], abs=0.2)
     assert back[1] == pytest.approx(chart.drawing.width - 6, abs=0.2)
+
+
+def test_fills_of_a_price_are_told_apart_and_counted() -> None:
+    course = SHEET.prices[0]
+    (entry, exit_), rest = course.marks[:2], course.marks[2:]
+    between = (replace(entry, part="add"), replace(exit_, part="partial exit"))
+
+    chart = price_course_chart(replace(course, marks=(entry, *between, exit_, *rest)))
+
+    styles = re.findall(r'<polygon points="([^"]+)" class="([^"]+)"', chart.drawing.body)[:4]
+    assert [style for _, style in styles] == ["buys", "buys", "sells hollow", "sells hollow"]
+    widths = [max(xs) - min(xs) for xs in (
+        [float(corner.split(",")[0]) for corner in points.split()] for points, _ in styles
+    )]  # fmt: skip
+    assert widths[0] == pytest.approx(widths[3], abs=0.2)
+    assert widths[1] == pytest.approx(widths[2], abs=0.2)
+    assert widths[1] < 0.8 * widths[0]
+
+
+def test_caption_of_a_price_says_how_many_fills_are_drawn() -> None:
+    course = SHEET.prices[0]
+
+    every = price_course_chart(course).caption
+    some = price_course_chart(replace(course, n_fills=2_300)).caption
+
+    assert f"with all {len(course.marks)} fills" in every
+    assert f"{len(course.marks)} of their 2\u202f300 fills" in some
+    assert "every entry and exit" in some
 
 
 def test_year_compounds_its_months() -> None:
