@@ -12,7 +12,7 @@ NOTHING = "–"
 _MINUS = "−"
 _THIN = "\u202f"  # narrow, and no line breaks at it
 # A number of its own, not one of a list without spaces: `[128,128]`, `layers=128,128`.
-_THOUSANDS = re.compile(r"(?<![\w.,=\[(])\d{1,3}(?:,\d{3})+(?![\w,])")
+_THOUSANDS = re.compile(r"(?<![\w.,=\[])\d{1,3}(?:,\d{3})+(?!\w|,\d)")
 
 
 def plain(number: float | None, digits: int = 2, *, signed: bool = False) -> str:

@@ -37,6 +37,10 @@ _COLUMNS = (
 )
 
 
+ON_PAPER = 40
+"""Rows of a printed list, as `page.css` has it."""
+
+
 def trade_table(log: TradeLog, scope: str) -> Table:
     """Lay out the trades that are listed, by time."""
     listed = len(log.rows)
@@ -46,7 +50,8 @@ def trade_table(log: TradeLog, scope: str) -> Table:
         else f"{listed:,} of {log.n_trades:,} trades by time: the latest half and those that moved "
         "most money; tradingbot backtest RUN --trades FILE writes all"
     )
-    caption = f"{which}; {scope}. Paper shows the first 40."
+    paper = f" Paper shows the first {ON_PAPER}." if listed > ON_PAPER else ""
+    caption = f"{which}; {scope}.{paper}"
     return record_table(
         _COLUMNS,
         log.rows,
