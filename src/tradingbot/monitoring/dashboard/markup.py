@@ -11,7 +11,7 @@ from html import escape
 from importlib.resources import files
 
 from tradingbot.evaluation.report.blocks import Figure
-from tradingbot.evaluation.report.numbers import count, percent, plain
+from tradingbot.evaluation.report.numbers import count, percent, plain, typeset
 from tradingbot.evaluation.report.table import Cell, Table
 from tradingbot.monitoring.dashboard.palette import Palette
 from tradingbot.monitoring.dashboard.sources.breaker_distance import BreakerDistance
@@ -42,8 +42,8 @@ def banner(tone: str, word: str, headline: str, points: Sequence[str]) -> str:
         headline: A sentence.
         points: Reasons, the strongest first.
     """
-    head = text(headline, longest=_WHOLE)
-    items = "".join(f"<li>{text(each, longest=_WHOLE)}</li>" for each in points)
+    head = text(typeset(headline), longest=_WHOLE)
+    items = "".join(f"<li>{text(typeset(each), longest=_WHOLE)}</li>" for each in points)
     listed = f"<ul>{items}</ul>" if items else ""
     return (
         f'<section class="tb-banner tb-{escape(tone)}" role="status" aria-live="polite">'
@@ -65,14 +65,14 @@ def figures(found: Sequence[Figure], *, mark: str = "") -> str:
         parts.append(
             f'<div class="tb-{escape(each.tone or "plain")}"><dt>{text(each.name)}</dt>'
             f'<dd class="tb-value"{data}>{text(each.number)}</dd>'
-            f'<dd class="tb-meaning">{text(each.words)}</dd></div>'
+            f'<dd class="tb-meaning">{text(typeset(each.words))}</dd></div>'
         )
     return f'<dl class="tb-figures">{"".join(parts)}</dl>'
 
 
 def table(found: Table, *, nothing: str) -> str:
     """Return a table; where it has no row, what that means."""
-    caption = f"<caption>{text(found.caption)}</caption>"
+    caption = f"<caption>{text(typeset(found.caption))}</caption>"
     if not found.rows:
         return f'<div class="tb-nothing">{text(nothing, longest=_WHOLE)}</div>'
     heads = "".join(
@@ -104,7 +104,7 @@ def meters(found: Sequence[BreakerDistance]) -> str:
 
 def note(words: str, *, tone: str = "soft") -> str:
     """Return a line of small words."""
-    return f'<p class="tb-note tb-{escape(tone)}">{text(words, longest=_WHOLE)}</p>'
+    return f'<p class="tb-note tb-{escape(tone)}">{text(typeset(words), longest=_WHOLE)}</p>'
 
 
 def nothing(words: str) -> str:
@@ -179,9 +179,9 @@ def _meter(each: BreakerDistance) -> str:
 
 def _cell(cell: Cell, *, is_number: bool, is_first: bool) -> str:
     tag, scope = ("th", ' scope="row"') if is_first else ("td", "")
-    note_ = f"<small>{text(cell.note)}</small>" if cell.note else ""
+    note_ = f"<small>{text(typeset(cell.note))}</small>" if cell.note else ""
     kind = f"{_kind(is_number)} tb-{cell.tone}" if cell.tone else _kind(is_number)
-    return f'<{tag}{scope} class="{kind}">{text(cell.text)}{note_}</{tag}>'
+    return f'<{tag}{scope} class="{kind}">{text(typeset(cell.text))}{note_}</{tag}>'
 
 
 def _kind(is_number: bool) -> str:

@@ -7,8 +7,10 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pytest
 
+from tradingbot.evaluation.report.blocks import Figure
 from tradingbot.evaluation.report.numbers import quantity
-from tradingbot.monitoring.dashboard import session_tables
+from tradingbot.evaluation.report.table import table_of
+from tradingbot.monitoring.dashboard import markup, session_tables
 from tradingbot.monitoring.dashboard.figures.style import blank_figure, mark_times
 from tradingbot.monitoring.dashboard.markup import distance_words
 from tradingbot.monitoring.dashboard.moments import Zone
@@ -45,6 +47,21 @@ def test_labels_of_time_lie_at_equal_distances(n_bars: int) -> None:
     assert places[0] == 0
     assert len(places) <= 6
     assert len(set(np.diff(places).tolist())) <= 1
+
+
+def test_words_of_a_memo_are_written_as_its_numbers_are() -> None:
+    said = "Sharpe 2.18 [-0.07, 4.52] over 1,298 bars, <= 3 %"
+
+    shown = (
+        markup.banner("good", "GO", said, [said]),
+        markup.figures([Figure("a", "1", said)]),
+        markup.note(said),
+        markup.table(table_of(["a"], [[said]], "c", words=("a",)), nothing=""),
+    )
+
+    for each in shown:
+        assert "[−0.07, 4.52] over 1\u202f298 bars, ≤ 3\u202f%" in each
+        assert "1,298" not in each
 
 
 def test_axes_write_numbers_whole() -> None:
