@@ -64,6 +64,43 @@ def test_words_of_a_memo_are_written_as_its_numbers_are() -> None:
         assert "1,298" not in each
 
 
+@pytest.mark.parametrize(
+    ("n_bars", "step_h", "first", "second"),
+    [
+        (7, 1, "10:30<br>10-01<br>2025", "12:30<br>10-01"),
+        (20, 1, "10:30<br>10-01<br>2025", "14:30<br>10-01"),
+        (21, 3, "10:30<br>10-01<br>2025", "22:30<br>10-01"),
+        (6, 24, "10-01<br>2025", "10-02"),
+        (300, 24, "10-01<br>2025", "11-30"),
+    ],
+)
+def test_labels_of_time_are_narrow_and_no_two_the_same(
+    n_bars: int, step_h: int, first: str, second: str
+) -> None:
+    closes = np.datetime64("2025-10-01T14:30", "us") + np.arange(n_bars) * np.timedelta64(
+        step_h, "h"
+    )
+    figure = blank_figure(palette_of("light"))
+
+    mark_times(figure, closes, Zone("America/New_York", ZoneInfo("America/New_York"), "market"))
+
+    labels = list(figure.layout.xaxis.ticktext)
+    assert labels[:2] == [first, second]
+    assert len(set(labels)) == len(labels)
+    assert max(len(line) for label in labels for line in label.split("<br>")) <= 5
+
+
+def test_hour_that_a_clock_shows_twice_has_two_labels() -> None:
+    closes = np.datetime64("2025-11-02T05:30", "us") + np.arange(3) * np.timedelta64(1, "h")
+    figure = blank_figure(palette_of("light"))
+
+    mark_times(figure, closes, Zone("America/New_York", ZoneInfo("America/New_York"), "market"))
+
+    assert list(figure.layout.xaxis.ticktext) == [
+        *("2025-11-02<br>01:30 EDT", "2025-11-02<br>01:30 EST", "2025-11-02<br>02:30 EST"),
+    ]
+
+
 def test_axes_write_numbers_whole() -> None:
     figure = blank_figure(palette_of("light"))
 
