@@ -12,7 +12,7 @@ from importlib.resources import files
 
 from tradingbot.evaluation.report.blocks import Figure
 from tradingbot.evaluation.report.numbers import count, percent, plain, typeset
-from tradingbot.evaluation.report.table import Cell, Table
+from tradingbot.evaluation.report.table import Cell, Column, Table
 from tradingbot.monitoring.dashboard.palette import Palette
 from tradingbot.monitoring.dashboard.sources.breaker_distance import BreakerDistance
 
@@ -23,6 +23,8 @@ _THIN = "\u202f"
 """Between digits; it is white space and stays."""
 _WHOLE = 2000
 """Of a sentence."""
+_FEW_COLUMNS = 3
+"""Fit beside each other on a telephone; rows of more become cards there."""
 
 
 def style_sheet(palette: Palette) -> str:
@@ -76,22 +78,23 @@ def table(found: Table, *, nothing: str) -> str:
     if not found.rows:
         return f'<div class="tb-nothing">{text(nothing, longest=_WHOLE)}</div>'
     heads = "".join(
-        f'<th scope="col" title="{attribute(head.hint)}" class="{_kind(head.is_number)}">'
-        f"{text(head.name)}</th>"
+        f'<th scope="col" role="columnheader" title="{attribute(head.hint)}" '
+        f'class="{_kind(head.is_number)}">{text(head.name)}</th>'
         for head in found.columns
     )
     rows = []
     for row in found.rows:
         cells = [
-            _cell(cell, is_number=head.is_number, is_first=place == 0)
+            _cell(cell, head, is_first=place == 0)
             for place, (cell, head) in enumerate(zip(row, found.columns, strict=True))
         ]
-        rows.append(f"<tr>{''.join(cells)}</tr>")
+        rows.append(f'<tr role="row">{"".join(cells)}</tr>')
     label = attribute(found.caption)
     return (
         f'<div class="tb-scroll" tabindex="0" role="region" aria-label="{label}">'
-        f'<table class="tb-table">{caption}<thead><tr>{heads}</tr></thead>'
-        f"<tbody>{''.join(rows)}</tbody></table></div>"
+        f'<table class="tb-table{" tb-many" * (len(found.columns) > _FEW_COLUMNS)}" role="table">'
+        f'{caption}<thead role="rowgroup"><tr role="row">{heads}</tr></thead>'
+        f'<tbody role="rowgroup">{"".join(rows)}</tbody></table></div>'
     )
 
 
@@ -177,11 +180,13 @@ def _meter(each: BreakerDistance) -> str:
     )
 
 
-def _cell(cell: Cell, *, is_number: bool, is_first: bool) -> str:
-    tag, scope = ("th", ' scope="row"') if is_first else ("td", "")
+def _cell(cell: Cell, head: Column, *, is_first: bool) -> str:
+    # Roles keep it a table where a narrow screen lays its rows out as cards.
+    tag, scope = ("th", ' scope="row" role="rowheader"') if is_first else ("td", ' role="cell"')
     note_ = f"<small>{text(typeset(cell.note))}</small>" if cell.note else ""
-    kind = f"{_kind(is_number)} tb-{cell.tone}" if cell.tone else _kind(is_number)
-    return f'<{tag}{scope} class="{kind}">{text(typeset(cell.text))}{note_}</{tag}>'
+    kind = _kind(head.is_number) + (f" tb-{cell.tone}" if cell.tone else "")
+    told = f"{text(typeset(cell.text))}{note_}"
+    return f'<{tag}{scope} class="{kind}" data-head="{attribute(head.name)}">{told}</{tag}>'
 
 
 def _kind(is_number: bool) -> str:

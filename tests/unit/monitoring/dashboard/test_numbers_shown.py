@@ -101,6 +101,20 @@ def test_hour_that_a_clock_shows_twice_has_two_labels() -> None:
     ]
 
 
+@pytest.mark.parametrize(("n_columns", "is_many"), [(3, False), (4, True)])
+def test_rows_of_many_columns_are_cards_on_a_telephone_and_keep_their_heads(
+    n_columns: int, *, is_many: bool
+) -> None:
+    heads = [f"head {place}" for place in range(n_columns)]
+
+    shown = markup.table(table_of(heads, [["1"] * n_columns], "c"), nothing="")
+
+    assert ("tb-many" in shown) is is_many
+    assert all(f'data-head="{head}">1<' in shown for head in heads)
+    assert shown.count('role="cell"') == n_columns - 1  # roles outlive the layout of cards
+    assert shown.count('role="row"') == 2
+
+
 def test_axes_write_numbers_whole() -> None:
     figure = blank_figure(palette_of("light"))
 
