@@ -55,6 +55,13 @@ def test_new_bar_is_on_the_screen_without_a_complaint_and_nothing_leaves_the_mac
         with writing(folder) as journal, folder.hold():
             journal.record(settle(99, equity=123_456.0), session="first")
             reader.page.get_by_text(plain(123_456.0), exact=True).first.wait_for()
+        for width in (1280, 390):
+            assert reader.overflow(width) <= 0
+            boxes = "[...document.querySelectorAll('.tb-scroll')]"
+            found = reader.page.evaluate(f"{boxes}.map(e => e.scrollWidth - e.clientWidth)")
+            assert found
+            assert max(found) <= 0, (width, found)  # reasons and prices are read without scrolling
+        reader.overflow(1280)
         reader.visit("Alerts")
         reader.page.get_by_text("QQQ is late").first.wait_for()
         reader.close()

@@ -13,9 +13,9 @@ from tradingbot.data.atomic import write_text
 from tradingbot.domain.errors import DataError, require_known
 from tradingbot.evaluation.backtest import Backtest
 from tradingbot.evaluation.performance.tear_sheet.measure import tear_sheet_of
+from tradingbot.evaluation.performance.tear_sheet.price_course import has_prices, price_course
 from tradingbot.evaluation.performance.tear_sheet.record import TearSheet
 from tradingbot.evaluation.performance.tear_sheet.trade_record import PriceCourse
-from tradingbot.evaluation.performance.tear_sheet.trades import price_course
 from tradingbot.evaluation.pipeline.session import Evaluation
 from tradingbot.evaluation.pipeline.stored_dossier import (
     EVALUATION_FOLDER,
@@ -152,7 +152,7 @@ class Report:
 
     def _course(self, symbol: str) -> PriceCourse:
         kept: Mapping[str, PriceCourse] = {each.symbol: each for each in self.sheet.prices}
-        if self._played is None or self._played.close is None:
+        if self._played is None or not has_prices(self._played):
             return kept[require_known(symbol, kept, "symbol must be one whose price is kept")]
         traded = [each.symbol for each in self.sheet.symbols if each.n_trades]
         require_known(symbol, traded, "symbol must be one that was traded")

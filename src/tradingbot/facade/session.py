@@ -17,7 +17,8 @@ from tradingbot.domain.events.session import SessionStarted, SessionStateSaved
 from tradingbot.domain.symbol import PORTFOLIO
 from tradingbot.domain.timeframe import BarGrid, Timeframe
 from tradingbot.evaluation.backtest import Backtest
-from tradingbot.evaluation.backtest.result import AccountTotals, Fills, FloatArray, trades_of
+from tradingbot.evaluation.backtest.result import AccountTotals
+from tradingbot.evaluation.backtest.trades import Fills, FloatArray, trades_of
 from tradingbot.evaluation.metrics.attribution import Exposure
 from tradingbot.evaluation.performance.measure import policy_performance
 from tradingbot.evaluation.report.backtest_page import HistoryWords, render_backtests
@@ -141,6 +142,7 @@ def _as_backtest(
         held=symbols if is_one else (),
         close=None if is_one else np.where(mark > 0.0, mark, np.nan),
         time_zone=time_zone_of(settings.calendar),
+        fills=None if is_one else fills,
     )
 
 

@@ -60,7 +60,7 @@ class Run:
         word = "synthetic" if self.result.synthetic else "observed bars, simulated trading"
         lines = [f"{self.id} ({word}, net of costs); kept: {self.result.decision}"]
         for part in self.result.parts:
-            lines.append(f"{part.part}: {part.first_day} … {part.last_day}, {part.bars:,} bars")
+            lines.append(f"{part.part}: {part.period}")
             for each in part.policies:
                 sharpe = each.sharpe_annual
                 lines.append(

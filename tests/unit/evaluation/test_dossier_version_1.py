@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -178,6 +179,27 @@ def test_dossier_of_format_9_is_read_as_one_without_a_tear_sheet(tmp_path: Path)
     assert "Left out: this dossier was made before there were any." in page
     assert "What became of 1" in page
     with pytest.raises(DataError, match="tear_sheet"):
+        read_dossier(run_with(tmp_path / "b", json.dumps({**content, "format": DOSSIER_FORMAT})))
+
+
+def test_dossier_of_format_12_is_read_with_a_mark_for_each_end_of_a_trade(tmp_path: Path) -> None:
+    content = to_plain(example_dossier())
+    for price in content["tear_sheet"]["prices"]:
+        del price["n_fills"]
+        for mark in price["marks"]:
+            del mark["part"], mark["units"]
+    for row in content["tear_sheet"]["trades"]["rows"]:
+        del row["committed_ccy"]
+
+    dossier = read_dossier(run_with(tmp_path / "a", json.dumps({**content, "format": 12})))
+
+    sheet = dossier.tear_sheet
+    assert sheet is not None
+    assert {mark.part for price in sheet.prices for mark in price.marks} == {""}
+    assert all(math.isnan(row.return_frac) for row in sheet.trades.rows)  # by all ever bought
+    page = render_dossier(dossier, example_memo())
+    assert "one mark at the mean price of each end of a trade" in page
+    with pytest.raises(DataError, match="committed_ccy"):
         read_dossier(run_with(tmp_path / "b", json.dumps({**content, "format": DOSSIER_FORMAT})))
 
 

@@ -14,7 +14,7 @@ from fixtures.watched_sessions import begin, make_session, writing
 from tradingbot.domain.errors import ConfigError
 from tradingbot.domain.symbol import PORTFOLIO
 from tradingbot.evaluation.backtest import Backtest
-from tradingbot.evaluation.backtest.result import trades_of
+from tradingbot.evaluation.backtest.trades import trades_of
 from tradingbot.facade.session import read_session
 from tradingbot.runtime.session.folder import SessionFolder
 

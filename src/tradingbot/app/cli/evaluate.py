@@ -200,8 +200,7 @@ def _windows(found: WalkForward) -> str:
 def _print_policies(dossier: Dossier) -> None:
     test = dossier.test
     word = "synthetic" if dossier.header.synthetic else "observed bars, simulated trading"
-    days = f"{test.first_day} … {test.last_day}, {test.bars:,} bars"
-    title = f"{test.part}: {days} ({word}, net of {dossier.header.costs})"
+    title = f"{test.part}: {test.period} ({word}, net of {dossier.header.costs})"
     note = ALPHA_NOTE.format(factor=test.factor) if test.factor else ""
     print_performance(title, test.policies, 7, note)
 

@@ -51,5 +51,4 @@ def _print_part(part: PartPerformance, gate: ActionGate, result: TrainResult) ->
     caption += f" {gate.words[0].upper()}{gate.words[1:]}."
     caption += f" {ALPHA_NOTE.format(factor=part.factor)}" if part.factor else ""
     policies = result.shown_policies(part)
-    days = f"{part.first_day} … {part.last_day}, {part.bars:,} bars"
-    print_performance(f"{part.part}: {days} ({word}, net of costs)", policies, 6, caption)
+    print_performance(f"{part.part}: {part.period} ({word}, net of costs)", policies, 6, caption)

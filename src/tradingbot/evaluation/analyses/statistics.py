@@ -113,7 +113,7 @@ def _deflation(own: FloatArray, trials: Sequence[float | None]) -> dict[str, Any
         "skew": sample.skew if defined else 0.0,
         "kurtosis": sample.kurtosis if defined else 3.0,
     }
-    variance = trial_variance(trials, bars=round(n_bars))
+    variance = deflation.trial_variance(trials, bars=round(n_bars))
     trialled: dict[str, Any] = {"trial_variance": variance, "n_trials": n_trials}
     return {
         "bars": len(own),
@@ -190,19 +190,3 @@ def _superiority(own: FloatArray, baselines: Sequence[FloatArray], draws: int) -
         pairs = zip(worst, (found.p_lower, found.p_consistent, found.p_upper), strict=True)
         worst = [max(pair) for pair in pairs]
     return worst
-
-
-def trial_variance(sharpes: Sequence[float | None], *, bars: int) -> float:
-    """Estimate the variance of Sharpe ratios per bar across trials.
-
-    It is their sample variance, and at least that of a Sharpe ratio that is all luck,
-    1 ÷ (bars − 1): trials that are nearly the same, or that never came to a result, must not make
-    a search look smaller than it was.
-
-    Args:
-        sharpes: One per trial; None where it never came to a result.
-        bars: Of the track that is judged, 2 or more.
-    """
-    known = np.array([each for each in sharpes if each is not None], dtype=np.float64)
-    luck = 1.0 / max(bars - 1, 1)
-    return max(float(known.var(ddof=1)), luck) if len(known) > 1 else luck

@@ -2,8 +2,9 @@
 
 from tradingbot.evaluation.backtest.backtests import PolicyUnderTest, backtest, backtest_all
 from tradingbot.evaluation.backtest.baselines import baseline, random_like
-from tradingbot.evaluation.backtest.result import Backtest, Trades
+from tradingbot.evaluation.backtest.result import Backtest
 from tradingbot.evaluation.backtest.terms import bars_between, ready_bars, sleeve_config
+from tradingbot.evaluation.backtest.trades import Trades
 
 __all__ = [
     "Backtest",

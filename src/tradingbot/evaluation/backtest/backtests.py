@@ -23,10 +23,11 @@ from tradingbot.envs.portfolio.book import SleeveBook
 from tradingbot.envs.starting import first_ready_bar
 from tradingbot.envs.world import World
 from tradingbot.evaluation.backtest.lanes import Group, Lanes
-from tradingbot.evaluation.backtest.result import AccountTotals, Backtest, trades_of
+from tradingbot.evaluation.backtest.result import AccountTotals, Backtest
 from tradingbot.evaluation.backtest.simulation import simulate
 from tradingbot.evaluation.backtest.simulation_record import COLUMNS, SimulationRecord
 from tradingbot.evaluation.backtest.terms import require_period
+from tradingbot.evaluation.backtest.trades import fills_of_lanes, trades_of
 from tradingbot.evaluation.backtest.world_tables import known_closes
 from tradingbot.evaluation.metrics.attribution import Exposure
 from tradingbot.market.bars import TensorMarket, tensor_market
@@ -195,7 +196,8 @@ def _results(
     n_symbols = world.n_symbols
     last_mark = record.column("mark")[-1]
     first_close = world.prices[:, np.searchsorted(world.closed_at, closed_at[0]), 3]
-    trades = trades_of(record.fills(), last_mark, closed_at, n_symbols=n_symbols)
+    fills = record.fills()
+    trades = trades_of(fills, last_mark, closed_at, n_symbols=n_symbols)
     closes = known_closes(world, closed_at)
     for index, under_test in enumerate(policies):
         mine = trades.select(trades.policy == index)
@@ -222,6 +224,7 @@ def _results(
                 *(own.column(name)[-1].copy() for name in ("commission", "slippage", "turnover")),
             ),
             close=closes,
+            fills=fills_of_lanes(fills, index * n_symbols, n_symbols),
         )
 
 

@@ -16,14 +16,8 @@ from tradingbot.domain.denial import Denial, ExitReason
 from tradingbot.domain.symbol import PORTFOLIO
 from tradingbot.envs.portfolio.task import PortfolioNumbers, PortfolioTask
 from tradingbot.evaluation.backtest.backtests import period_label
-from tradingbot.evaluation.backtest.result import (
-    AccountTotals,
-    Backtest,
-    Fills,
-    FloatArray,
-    Trades,
-    trades_of,
-)
+from tradingbot.evaluation.backtest.result import AccountTotals, Backtest
+from tradingbot.evaluation.backtest.trades import Fills, FloatArray, Trades, trades_of
 from tradingbot.evaluation.metrics.attribution import Exposure
 from tradingbot.learning.task import Observation, TaskState
 from tradingbot.market.portfolio.net_orders import SleeveBars
@@ -274,4 +268,5 @@ def pool_accounts(played: Backtest) -> Backtest:
         held=played.held or played.symbols,
         close=None,
         asked_frac=None,
+        fills=None,
     )

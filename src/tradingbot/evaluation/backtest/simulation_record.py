@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tradingbot.evaluation.backtest.result import Fills, FloatArray
+from tradingbot.evaluation.backtest.trades import Fills, FloatArray
 from tradingbot.market.advance import Advanced
 
 COLUMNS = (

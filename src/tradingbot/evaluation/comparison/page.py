@@ -78,25 +78,24 @@ def headline_of(found: RunComparison) -> str:
 
 
 def words_of(found: RunComparison) -> list[str]:
-    """Say of every run what it earned beside the first."""
-    first = found.runs[0].run
-    return [f"{each.run} {_verdict(each)} {first}{_beyond(each)}." for each in found.differences]
+    """Say of every run what it earned beside the first: the sign is that of its interval."""
+    return [_verdict(each, found.runs[0].run) for each in found.differences]
 
 
-def _verdict(each: RunDifference) -> str:
+def _verdict(each: RunDifference, first: str) -> str:
     earned = each.net_bps_per_bar
     if earned == Interval(0.0, 0.0, 0.0):
-        return "did bar by bar the same as"
+        return f"{each.run} did bar by bar the same as {first}."
     word = "more" if earned.estimate > 0 else "less"
-    size = bps(abs(earned.estimate)).lstrip("+")
-    return f"earned {size} per bar {word} [{plain(earned.low)}, {plain(earned.high)}] than"
+    sure = "within chance" if earned.covers(0) else "beyond 95 % of chance"
+    return (
+        f"{each.run} earned {word} than {first}: {bps(earned.estimate)} per bar "
+        f"{format_interval(earned)} over {each.bars:,} shared bars, {_days(each)}; {sure}."
+    )
 
 
-def _beyond(each: RunDifference) -> str:
-    earned = each.net_bps_per_bar
-    if earned == Interval(0.0, 0.0, 0.0):
-        return ""
-    return ", within chance" if earned.covers(0) else ", beyond 95 % of chance"
+def _days(each: RunDifference) -> str:
+    return f"{each.first_day} … {each.last_day}"
 
 
 def _notices(found: RunComparison) -> list[Notice]:
@@ -126,8 +125,18 @@ def _facts(found: RunComparison) -> list[tuple[str, str]]:
         ("Compared with", first.run),
         ("Data", data),
         ("Test period", days),
+        *_shared_bars(found),
         ("What differs", keys),
     ]
+
+
+def _shared_bars(found: RunComparison) -> list[tuple[str, str]]:
+    """Say which bars the figures beside are of: fewer than a run's own where periods differ."""
+    told = dict.fromkeys(f"{each.bars:,} bars, {_days(each)}" for each in found.differences)
+    if len(told) == 1:
+        return [("Shared bars", next(iter(told)))]
+    parts = [f"{each.run}: {each.bars:,} bars, {_days(each)}" for each in found.differences[:4]]
+    return [("Shared bars", "; ".join(parts))] if parts else []
 
 
 def _lead_figures(found: RunComparison) -> list[Figure]:

@@ -74,8 +74,8 @@ def results_section(found: RunComparison) -> Section:
     first = found.runs[0].run
     beyond = [each.run for each in found.differences if not each.net_bps_per_bar.covers(0)]
     finding = (
-        f"Of {format_count(len(found.differences), 'runs')} that share bars with {first}, "
-        f"{len(beyond)} earn more or less per bar beyond 95 % of chance. The interval of a run "
+        f"Runs that share bars with {first}: {len(found.differences)}; that earn more or less per "
+        f"bar beyond 95 % of chance: {len(beyond)}. The interval of a run "
         f"says how sure its figure is; whether two runs differ is told by that of the difference."
     )
     tables: list[Block] = [

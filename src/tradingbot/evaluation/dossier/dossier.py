@@ -13,7 +13,7 @@ from tradingbot.evaluation.dossier.training_facts import TrainingFacts
 from tradingbot.evaluation.performance.record import PartPerformance
 from tradingbot.evaluation.performance.tear_sheet.record import TearSheet
 
-DOSSIER_FORMAT = 12
+DOSSIER_FORMAT = 13
 """Of `dossier.json`; `version_1` reads those before."""
 
 

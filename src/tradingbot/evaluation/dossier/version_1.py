@@ -1,4 +1,4 @@
-"""Reads `dossier.json` of format 1, which had no format number, and of formats 2 to 11.
+"""Reads `dossier.json` of format 1, which had no format number, and of formats 2 to 12.
 
 There the net return of the agents had a second interval, by Newey and West's error, beside the one
 of the stationary bootstrap. The latter is the interval of a policy; the former is dropped. Agents
@@ -9,7 +9,9 @@ returns were not taken apart, and statistics judged the portfolio's net return; 
 break-even costs, regimes and placebos judged the net return; before format 8 nothing told of the
 use of options, nor of the Sharpe ratio of alpha; before format 9 no actions were drawn; before
 format 10 there was no tear sheet; before format 11 no portfolio was evaluated; before format
-12 a master was compared with its fixed allocation by the return a year alone.
+12 a master was compared with its fixed allocation by the return a year alone; before format 13
+charts of prices had two marks for each trade, at the mean prices of its entry and its exit, and the
+return of a trade was on all that it ever bought.
 """
 
 from __future__ import annotations
@@ -82,6 +84,7 @@ def upgraded(values: Any) -> Any:
             upgrade[part] = {**upgrade[part], name: rows}
     if isinstance(values.get("parts"), list):
         upgrade["parts"] = [add_missing_parts(part) for part in values["parts"]]
+    upgrade["tear_sheet"] = _tear_sheet(upgrade["tear_sheet"])
     if "format" in values:
         return upgrade
     if isinstance(values.get("statistics"), dict):
@@ -93,6 +96,32 @@ def upgraded(values: Any) -> Any:
     if isinstance(values.get("parts"), list):
         upgrade["parts"] = [_part(part) for part in upgrade["parts"]]
     return upgrade
+
+
+def _tear_sheet(sheet: Any) -> Any:
+    """Add what marks and trades lack; a return on all that was ever bought is not kept."""
+    if not isinstance(sheet, dict):
+        return sheet
+    found = dict(sheet)
+    trades = sheet.get("trades")
+    if isinstance(trades, dict):
+        changed = {"committed_ccy": "nan", "return_frac": "nan"}
+        found["trades"] = {**trades, "rows": _changed(trades.get("rows"), changed)}
+    if isinstance(sheet.get("prices"), list):
+        added = {"part": "", "units": "nan"}
+        found["prices"] = [
+            {"n_fills": 0, **price, "marks": _changed(price.get("marks"), added)}
+            if isinstance(price, dict)
+            else price
+            for price in sheet["prices"]
+        ]
+    return found
+
+
+def _changed(rows: Any, fields: dict[str, Any]) -> Any:
+    if not isinstance(rows, list):
+        return rows
+    return [{**row, **fields} if isinstance(row, dict) else row for row in rows]
 
 
 def _part(part: Any) -> Any:

@@ -154,6 +154,11 @@ class PartPerformance:
     """Alpha of the agents less that of equal weight, per bar; None in earlier versions."""
 
     @property
+    def period(self) -> str:
+        """Days, and bars of its figures: the first of a part is decided on and earns nothing."""
+        return f"{self.first_day} … {self.last_day}, {self.bars:,} bars after the first"
+
+    @property
     def years(self) -> float:
         """Calendar years from the first to the last day."""
         days = (date.fromisoformat(day[:10]) for day in (self.last_day, self.first_day))

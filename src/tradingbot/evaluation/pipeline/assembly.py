@@ -128,7 +128,8 @@ def caveats_of(subject: EvaluatedRun, config: EvaluateConfig) -> tuple[str, ...]
     train, validation, test = (str(each) for each in data.periods.values())
     found = [
         _SYNTHETIC if subject.data.identity.synthetic else _SIMULATED,
-        f"Learned from {train}; chosen and decided on {validation}; tested on {test}.",
+        f"Learned from {train}; chosen and decided on {validation}; tested on {test}. The first "
+        "bar of a part is decided on and earns nothing: figures are of one bar less.",
     ]
     if isinstance(subject, PortfolioRun):
         found.append(

@@ -40,7 +40,7 @@ from tradingbot.evaluation.dossier.evidence import LeakCheck, Placebos, Statisti
 from tradingbot.evaluation.dossier.rewards import RewardAnalysis
 from tradingbot.evaluation.dossier.robustness import Regimes, Sensitivity, Stress, WalkForward
 from tradingbot.evaluation.pipeline.config import EvaluateConfig
-from tradingbot.evaluation.pipeline.store import counted_sharpes
+from tradingbot.runs.counted_trials import counted_sharpes
 from tradingbot.runs.ledger import Ledger
 from tradingbot.training.trial_ledger import data_key
 

@@ -25,8 +25,6 @@ from tradingbot.supervised.model_names import NO_MODEL
 
 if TYPE_CHECKING:
     from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
-    from tradingbot.runs.ledger import Trial
-
 
 _PACKAGE = Path(__file__).resolve().parents[2]
 _SOURCES = (
@@ -177,23 +175,3 @@ def run_identity(subject: EvaluatedRun) -> str:
         record.config_sha256,
         has_model=subject.config.task.probabilities != NO_MODEL,
     )
-
-
-def counted_sharpes(trials: Sequence[Trial]) -> list[float | None]:
-    """Return the Sharpe ratio per bar of every trial that counts; None where it came to none.
-
-    It is that of alpha, which is what is deflated by it; of the net return where a version before
-    noted nothing else.
-
-    The first evaluation of a run belongs to its own training; every further one, under other
-    settings, is another trial.
-    """
-    evaluated: set[str] = set()
-    found = []
-    for trial in trials:
-        is_own_training = trial.kind == "evaluation" and trial.run not in evaluated
-        if trial.kind == "evaluation":
-            evaluated.add(trial.run)
-        if not is_own_training:
-            found.append(trial.judged_sharpe_per_bar)
-    return found

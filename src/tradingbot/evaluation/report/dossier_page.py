@@ -148,10 +148,7 @@ def _facts(dossier: Dossier) -> list[tuple[str, str]]:
     return [
         ("What was tested", agents),
         ("Data", data_words(header.label, header.synthetic)),
-        (
-            "Test period",
-            f"{test.first_day} … {test.last_day}, {count(test.bars)} bars, not learned",
-        ),
+        ("Test period", f"{test.period}, not learned"),
         ("Costs", header.costs),
     ]
 

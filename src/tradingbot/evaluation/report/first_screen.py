@@ -8,7 +8,7 @@ from functools import partial
 from tradingbot.evaluation.performance.record import PolicyPerformance
 from tradingbot.evaluation.report.blocks import Figure
 from tradingbot.evaluation.report.chart import NARROW_PX, Chart
-from tradingbot.evaluation.report.numbers import format_interval, percent, plain
+from tradingbot.evaluation.report.numbers import count, format_interval, percent, plain
 from tradingbot.evaluation.report.svg.lines import LineSeries, time_chart
 from tradingbot.evaluation.report.svg.scale import Axis
 from tradingbot.evaluation.report.table import Tone
@@ -36,7 +36,7 @@ def lead_figures(
             there is none.
     """
     is_long = n_bars >= bars_per_year / 4
-    over = "a year" if is_long else f"these {n_bars:,} bars"
+    over = "a year" if is_long else f"these {count(n_bars)} bars"
     scale = (bars_per_year if is_long else n_bars) / 1e4
     figures = []
     if policy.alpha_bps is not None:

@@ -11,6 +11,8 @@ from tradingbot.evaluation.statistics.interval import Interval
 NOTHING = "–"
 _MINUS = "−"
 _THIN = "\u202f"  # narrow, and no line breaks at it
+# A number of its own, not one of a list without spaces: `[128,128]`, `layers=128,128`.
+_THOUSANDS = re.compile(r"(?<![\w.,=\[])\d{1,3}(?:,\d{3})+(?!\w|,\d)")
 
 
 def plain(number: float | None, digits: int = 2, *, signed: bool = False) -> str:
@@ -90,7 +92,8 @@ def money(amount: float | None) -> str:
 
 
 def typeset(words: str) -> str:
-    """Keep numbers and their units on one line; write comparisons and minus as signs."""
+    """Keep numbers and their units on one line; write thousands, comparisons and minus as signs."""
+    words = _THOUSANDS.sub(lambda found: found.group().replace(",", _THIN), words)
     signs = words.replace("<=", "≤").replace(">=", "≥")
     signs = re.sub(r"(?<![\w-])-(?=\d)", _MINUS, signs)
     return re.sub(r"(?<=\d) (?=(?:%|bp|m|k|bn)(?:\W|$))", _THIN, signs)

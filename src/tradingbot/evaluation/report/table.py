@@ -72,7 +72,7 @@ class Table:
     filters: Sequence[str] = ()
     """Columns of words of which a reader can choose one value."""
     is_brief_on_paper: bool = False
-    """Paper shows the first 40 rows alone."""
+    """Paper shows the first 40 rows alone: the caption says so."""
 
     @property
     def choices(self) -> list[tuple[str, int, list[str]]]:

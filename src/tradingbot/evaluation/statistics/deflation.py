@@ -6,6 +6,7 @@ The number of trials is the ledger's, not the number of reported ones. Ratios ar
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -41,6 +42,22 @@ def expected_maximum(n_trials: float, *, exact: bool = False) -> float:
     likely, rare = (NORMAL.inv_cdf(1.0 - 1.0 / count) for count in (n_trials, n_trials * math.e))
     # Between one and two trials the approximation would fall below zero.
     return max(0.0, (1.0 - np.euler_gamma) * likely + np.euler_gamma * rare)
+
+
+def trial_variance(sharpes: Sequence[float | None], *, bars: int) -> float:
+    """Estimate the variance of Sharpe ratios per bar across trials.
+
+    It is their sample variance, and at least that of a Sharpe ratio that is all luck,
+    1 ÷ (bars − 1): trials that are nearly the same, or that never came to a result, must not make
+    a search look smaller than it was.
+
+    Args:
+        sharpes: One per trial; None where it never came to a result.
+        bars: Of the track that is judged, 2 or more.
+    """
+    known = np.array([each for each in sharpes if each is not None], dtype=np.float64)
+    luck = 1.0 / max(bars - 1, 1)
+    return max(float(known.var(ddof=1)), luck) if len(known) > 1 else luck
 
 
 def deflated_target(*, trial_variance: float, n_trials: float) -> float:

@@ -11,8 +11,8 @@ from html import escape
 from importlib.resources import files
 
 from tradingbot.evaluation.report.blocks import Figure
-from tradingbot.evaluation.report.numbers import count, percent, plain
-from tradingbot.evaluation.report.table import Cell, Table
+from tradingbot.evaluation.report.numbers import count, percent, plain, typeset
+from tradingbot.evaluation.report.table import Cell, Column, Table
 from tradingbot.monitoring.dashboard.palette import Palette
 from tradingbot.monitoring.dashboard.sources.breaker_distance import BreakerDistance
 
@@ -23,6 +23,8 @@ _THIN = "\u202f"
 """Between digits; it is white space and stays."""
 _WHOLE = 2000
 """Of a sentence."""
+_FEW_COLUMNS = 3
+"""Fit beside each other on a telephone; rows of more become cards there."""
 
 
 def style_sheet(palette: Palette) -> str:
@@ -42,8 +44,8 @@ def banner(tone: str, word: str, headline: str, points: Sequence[str]) -> str:
         headline: A sentence.
         points: Reasons, the strongest first.
     """
-    head = text(headline, longest=_WHOLE)
-    items = "".join(f"<li>{text(each, longest=_WHOLE)}</li>" for each in points)
+    head = text(typeset(headline), longest=_WHOLE)
+    items = "".join(f"<li>{text(typeset(each), longest=_WHOLE)}</li>" for each in points)
     listed = f"<ul>{items}</ul>" if items else ""
     return (
         f'<section class="tb-banner tb-{escape(tone)}" role="status" aria-live="polite">'
@@ -65,33 +67,34 @@ def figures(found: Sequence[Figure], *, mark: str = "") -> str:
         parts.append(
             f'<div class="tb-{escape(each.tone or "plain")}"><dt>{text(each.name)}</dt>'
             f'<dd class="tb-value"{data}>{text(each.number)}</dd>'
-            f'<dd class="tb-meaning">{text(each.words)}</dd></div>'
+            f'<dd class="tb-meaning">{text(typeset(each.words))}</dd></div>'
         )
     return f'<dl class="tb-figures">{"".join(parts)}</dl>'
 
 
 def table(found: Table, *, nothing: str) -> str:
     """Return a table; where it has no row, what that means."""
-    caption = f"<caption>{text(found.caption)}</caption>"
+    caption = f"<caption>{text(typeset(found.caption))}</caption>"
     if not found.rows:
         return f'<div class="tb-nothing">{text(nothing, longest=_WHOLE)}</div>'
     heads = "".join(
-        f'<th scope="col" title="{attribute(head.hint)}" class="{_kind(head.is_number)}">'
-        f"{text(head.name)}</th>"
+        f'<th scope="col" role="columnheader" title="{attribute(head.hint)}" '
+        f'class="{_kind(head.is_number)}">{text(head.name)}</th>'
         for head in found.columns
     )
     rows = []
     for row in found.rows:
         cells = [
-            _cell(cell, is_number=head.is_number, is_first=place == 0)
+            _cell(cell, head, is_first=place == 0)
             for place, (cell, head) in enumerate(zip(row, found.columns, strict=True))
         ]
-        rows.append(f"<tr>{''.join(cells)}</tr>")
+        rows.append(f'<tr role="row">{"".join(cells)}</tr>')
     label = attribute(found.caption)
     return (
         f'<div class="tb-scroll" tabindex="0" role="region" aria-label="{label}">'
-        f'<table class="tb-table">{caption}<thead><tr>{heads}</tr></thead>'
-        f"<tbody>{''.join(rows)}</tbody></table></div>"
+        f'<table class="tb-table{" tb-many" * (len(found.columns) > _FEW_COLUMNS)}" role="table">'
+        f'{caption}<thead role="rowgroup"><tr role="row">{heads}</tr></thead>'
+        f'<tbody role="rowgroup">{"".join(rows)}</tbody></table></div>'
     )
 
 
@@ -104,7 +107,7 @@ def meters(found: Sequence[BreakerDistance]) -> str:
 
 def note(words: str, *, tone: str = "soft") -> str:
     """Return a line of small words."""
-    return f'<p class="tb-note tb-{escape(tone)}">{text(words, longest=_WHOLE)}</p>'
+    return f'<p class="tb-note tb-{escape(tone)}">{text(typeset(words), longest=_WHOLE)}</p>'
 
 
 def nothing(words: str) -> str:
@@ -177,11 +180,13 @@ def _meter(each: BreakerDistance) -> str:
     )
 
 
-def _cell(cell: Cell, *, is_number: bool, is_first: bool) -> str:
-    tag, scope = ("th", ' scope="row"') if is_first else ("td", "")
-    note_ = f"<small>{text(cell.note)}</small>" if cell.note else ""
-    kind = f"{_kind(is_number)} tb-{cell.tone}" if cell.tone else _kind(is_number)
-    return f'<{tag}{scope} class="{kind}">{text(cell.text)}{note_}</{tag}>'
+def _cell(cell: Cell, head: Column, *, is_first: bool) -> str:
+    # Roles keep it a table where a narrow screen lays its rows out as cards.
+    tag, scope = ("th", ' scope="row" role="rowheader"') if is_first else ("td", ' role="cell"')
+    note_ = f"<small>{text(typeset(cell.note))}</small>" if cell.note else ""
+    kind = _kind(head.is_number) + (f" tb-{cell.tone}" if cell.tone else "")
+    told = f"{text(typeset(cell.text))}{note_}"
+    return f'<{tag}{scope} class="{kind}" data-head="{attribute(head.name)}">{told}</{tag}>'
 
 
 def _kind(is_number: bool) -> str:

@@ -12,8 +12,8 @@ import pytest
 from tradingbot.domain.errors import StorageError
 from tradingbot.evaluation.pipeline import backtests
 from tradingbot.evaluation.pipeline import test_access as looks
-from tradingbot.evaluation.pipeline.store import counted_sharpes
 from tradingbot.runs import find_run
+from tradingbot.runs.counted_trials import counted_sharpes
 from tradingbot.runs.ledger import LEDGER_FILE, Ledger, Trial
 from tradingbot.training.trial_ledger import data_key
 

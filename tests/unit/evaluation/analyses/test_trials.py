@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tradingbot.evaluation.analyses.statistics import trial_variance
+from tradingbot.evaluation.statistics.deflation import trial_variance
 
 
 def test_variance_of_trials_that_differ_is_their_sample_variance() -> None:

@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 
 from tradingbot.domain.denial import ExitReason
-from tradingbot.evaluation.backtest.result import Fills, Trades, trades_of
+from tradingbot.evaluation.backtest.trades import Fills, Trades, executions, trades_of
 
 CLOSED_AT = np.arange(10, dtype=np.int64) * 1_000
 Row = tuple[int, int, float, float, float]
 """Step, lane, units, price, units left."""
 
 
-def rebuilt(rows: list[Row], marks: list[float], *, n_symbols: int = 1, reason: int = 0) -> Trades:
-    """Trades of fills of which 1 % is a fee and 1 per unit slippage."""
+def filled(rows: list[Row], *, reason: int = 0) -> Fills:
+    """Fills of which 1 % is a fee and 1 per unit slippage."""
     step, lane, units, price, left = np.array(rows, dtype=float).reshape(-1, 5).T
-    fills = Fills(
+    return Fills(
         step.astype(np.int64),
         lane.astype(np.int64),
         units,
@@ -26,6 +26,11 @@ def rebuilt(rows: list[Row], marks: list[float], *, n_symbols: int = 1, reason: 
         left,
         np.full(len(step), reason),
     )
+
+
+def rebuilt(rows: list[Row], marks: list[float], *, n_symbols: int = 1, reason: int = 0) -> Trades:
+    """Trades of such fills."""
+    fills = filled(rows, reason=reason)
     return trades_of(fills, np.array(marks), CLOSED_AT, n_symbols=n_symbols)
 
 
@@ -99,10 +104,48 @@ def test_bar_of_an_exit_counts_where_the_exit_is_within_it(
     assert not at_once.is_open.any()
 
 
+def test_capital_of_a_trade_is_the_most_that_was_in_it_at_once() -> None:
+    trades = rebuilt(
+        [
+            # 20, then 20 + 24, then three quarters of 44, then nothing.
+            *[(1, 0, 2, 10, 2), (3, 0, 2, 12, 4), (4, 0, -1, 15, 3), (6, 0, -3, 13, 0)],
+            # 10 units in and out again and again: never more than 10 · 11 are in it.
+            *[(1, 1, 10, 10, 10), (2, 1, -9, 12, 1), (3, 1, 9, 100 / 9, 10), (4, 1, -9, 12, 1)],
+            *[(5, 1, 4, 12, 5), (6, 1, -5, 12, 0)],
+            # A short by what it was sold for.
+            *[(2, 2, -3, 10, -3), (4, 2, 3, 20, 0)],
+        ],
+        [1, 1, 1],
+    )
+
+    assert trades.committed_ccy == pytest.approx([44.0, 110.0, 30.0])
+    assert trades.return_frac == pytest.approx(trades.pnl_ccy / [44.0, 110.0, 30.0])
+    assert (trades.units * trades.entry_price)[1] == pytest.approx(248.0)
+
+
+def test_capital_of_a_turned_position_is_that_of_each_side() -> None:
+    trades = rebuilt([(1, 0, 2, 10, 2), (3, 0, -6, 12, -4), (5, 0, 4, 11, 0)], [9])
+
+    assert trades.committed_ccy == pytest.approx([20.0, 48.0])
+
+
+def test_executions_name_the_trade_of_every_fill() -> None:
+    fills = filled(
+        [(1, 0, 2, 10, 2), (3, 0, -6, 12, -4), (5, 0, 4, 11, 0), (2, 1, 1, 50, 1), (4, 1, 1, 9, 2)]
+    )
+
+    rows, trade = executions(fills)
+
+    assert trade.tolist() == [0, 0, 1, 1, 2, 2]  # what turns a position ends one and begins one
+    assert rows.units.tolist() == [2.0, -2.0, -4.0, 4.0, 1.0, 1.0]
+    assert rows.price.tolist() == [10.0, 12.0, 12.0, 11.0, 50.0, 9.0]
+
+
 def test_no_fills_make_no_trades() -> None:
     trades = rebuilt([], [9])
 
     assert len(trades) == 0
+    assert len(trades.committed_ccy) == 0
     assert trades.pnl_ccy.sum() == 0.0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from tradingbot.evaluation.comparison.measure import common_bars, compare_runs
 from tradingbot.evaluation.comparison.page import headline_of, render_comparison, words_of
 from tradingbot.evaluation.comparison.record import RunComparison
 from tradingbot.evaluation.dossier.codec import from_plain, to_plain
+from tradingbot.evaluation.statistics.interval import Interval
 from tradingbot.evaluation.statistics.policy_intervals import (
     net_bps_interval,
     sharpe_difference,
@@ -210,6 +212,42 @@ def test_runs_that_share_no_bars_have_no_difference_and_it_is_said(
     assert words_of(apart) == []
     assert "No run shares enough bars" in render_comparison(apart)
     assert all(math.isfinite(each.performance.total_return_frac) for each in found.runs)
+
+
+def test_headline_has_the_sign_of_its_interval_and_the_bars_that_both_traded(
+    found: RunComparison,
+) -> None:
+    (second, _), (first, *_) = found.differences, found.runs
+    worse = replace(
+        second,
+        bars=1_169,
+        first_day="2025-08-27",
+        last_day="2025-10-01",
+        net_bps_per_bar=Interval(-2.51, -8.61, 2.99),
+    )
+    pair = replace(
+        found,
+        runs=(replace(first, bars=1_298), found.runs[1]),
+        differences=(worse,),
+        equity=found.equity[:2],
+        agents=(),
+        config=(),
+        facts=(),
+    )
+
+    assert headline_of(pair) == (
+        "second earned less than first: −2.51\u202fbp per bar [−8.61, 2.99] over 1,169 shared "
+        "bars, 2025-08-27 … 2025-10-01; within chance."
+    )
+    better = replace(worse, net_bps_per_bar=Interval(2.51, 0.1, 4.0))
+    assert words_of(replace(pair, differences=(better,)))[0].startswith(
+        "second earned more than first: +2.51\u202fbp per bar [0.10, 4.00]"
+    )
+    page = render_comparison(pair)
+    first_screen = page[page.index("<header") : page.index("</header>")]
+    assert "<dt>Shared bars</dt><dd>1\u202f169 bars, 2025-08-27 … 2025-10-01" in first_screen
+    assert f"<dt>Test period</dt><dd>{first.first_day} … {first.last_day}, 1\u202f298 bars" in page
+    assert not re.search(r">[^<{]*\d,\d{3}\b", page[page.index("<main>") :].split("<script")[0])
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import pytest
 
 from fixtures.example_backtest import example_backtest
 from tradingbot.evaluation.backtest import Backtest
+from tradingbot.evaluation.backtest.trades import Fills, trades_of
 from tradingbot.evaluation.dossier.codec import from_plain, to_plain
 from tradingbot.evaluation.metrics import returns
 from tradingbot.evaluation.performance.tear_sheet.measure import (
@@ -20,8 +21,9 @@ from tradingbot.evaluation.performance.tear_sheet.measure import (
     price_reference,
     tear_sheet_of,
 )
+from tradingbot.evaluation.performance.tear_sheet.price_course import price_course
 from tradingbot.evaluation.performance.tear_sheet.record import TearSheet
-from tradingbot.evaluation.performance.tear_sheet.trades import price_course, trade_log
+from tradingbot.evaluation.performance.tear_sheet.trades import trade_log
 
 
 @pytest.fixture(scope="module")
@@ -192,11 +194,68 @@ def test_price_course_keeps_the_extremes_and_marks_entry_and_exit(played: Backte
     assert min(found.price) == close[first:].min()
     assert max(found.price) == close[first:].max()
     assert found.symbol == "BBB"
-    assert 2 * found.n_trades - 1 <= len(found.marks) <= 2 * found.n_trades
+    assert 2 * found.n_trades - 1 <= len(found.marks) == found.n_fills <= 2 * found.n_trades
     entry, exit_ = found.marks[:2]
+    assert (entry.part, exit_.part) == ("entry", "exit")
     assert entry.buys
     assert not exit_.buys
     assert entry.price == pytest.approx(close[int(entry.place) - 1])  # filled at the next open
+
+
+def scaled_in(played: Backtest, pieces: int) -> Backtest:
+    """One long of BBB that is bought by `pieces` fills and sold by as many, and a short after."""
+    assert played.close is not None
+    step = np.append(np.arange(1, 2 * pieces + 1), [2 * pieces + 5])
+    units = np.append(np.repeat([1.0, -1.0], pieces), [-3.0])
+    units[pieces // 2] = 2.0  # the largest add
+    units[pieces + 1] = -2.0
+    nothing = np.zeros(len(step))
+    fills = Fills(
+        *(step, np.ones(len(step), np.int64), units, 100.0 + step),
+        *(nothing, nothing, np.cumsum(units), nothing.astype(np.int64)),
+    )
+    trades = trades_of(fills, played.close[-1], played.closed_at, n_symbols=3)
+    return replace(played, fills=fills, trades=trades)
+
+
+def test_price_course_marks_every_fill_at_its_bar_and_price(played: Backtest) -> None:
+    found = price_course(scaled_in(played, 3), 1)
+
+    drawn = [(each.place, each.price, each.units, each.part, each.buys) for each in found.marks]
+    assert drawn == [
+        (1, 101.0, 1.0, "entry", True),
+        (2, 102.0, 2.0, "add", True),
+        (3, 103.0, 1.0, "add", True),
+        (4, 104.0, 1.0, "partial exit", False),
+        (5, 105.0, 2.0, "partial exit", False),
+        (6, 106.0, 1.0, "exit", False),
+        (11, 111.0, 3.0, "entry", False),
+    ]
+    assert (found.n_fills, found.n_trades, found.of_trades) == (7, 2, 2)
+    assert found.marks[1].hint.endswith("long add, bought 2 at 102.00")
+    assert "long exit, sold 1 at 106.00; the trade made +" in found.marks[5].hint
+
+
+def test_price_course_of_very_many_fills_keeps_ends_of_trades_and_the_largest(
+    played: Backtest,
+) -> None:
+    found = price_course(scaled_in(played, 400), 1)
+
+    parts = [each.part for each in found.marks]
+    assert found.n_fills == 801
+    assert len(parts) == 300
+    assert (parts.count("entry"), parts.count("exit")) == (2, 1)
+    assert [each.units for each in found.marks if each.units == 2.0] == [2.0, 2.0]
+    assert [each.place for each in found.marks] == sorted(each.place for each in found.marks)
+
+
+def test_return_of_a_trade_is_on_the_most_that_was_in_it_at_once(played: Backtest) -> None:
+    churned = scaled_in(played, 3)
+
+    first = trade_log(churned).rows[0]
+
+    assert first.committed_ccy == pytest.approx(101 + 2 * 102 + 103)
+    assert first.return_frac == pytest.approx(first.pnl_ccy / first.committed_ccy)
 
 
 def test_tear_sheet_is_read_back_as_it_was_written(sheet: TearSheet) -> None:

@@ -20,7 +20,7 @@ from tradingbot.evaluation.analyses.evaluated_run import EvaluatedRun
 from tradingbot.evaluation.analyses.settings import AblationSettings
 from tradingbot.evaluation.pipeline.analysis_names import OPTIONAL
 from tradingbot.evaluation.pipeline.config import EvaluateConfig, load_evaluate_config
-from tradingbot.evaluation.pipeline.store import counted_sharpes
+from tradingbot.runs.counted_trials import counted_sharpes
 from tradingbot.runs.ledger import Kind, Trial
 from tradingbot.training.config_files import load_train_config
 

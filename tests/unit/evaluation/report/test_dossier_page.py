@@ -26,6 +26,7 @@ from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.gates.measurements import MEASUREMENTS
 from tradingbot.evaluation.gates.result import Alarm, Verdict
 from tradingbot.evaluation.report.dossier_page import render_dossier
+from tradingbot.evaluation.report.sections.league import league_section
 
 ORDER = (
     "verdict",
@@ -337,3 +338,13 @@ def test_league_of_agents_that_all_stay_out_has_no_chart() -> None:
     assert "No agent trades: validation keeps 10 agents in cash" in words(section(text, "league"))
     assert "<svg" not in section(text, "league")
     assert "no actions can be judged" in words(section(text, "health"))
+
+
+def test_league_says_how_far_a_sharpe_ratio_lies_by_luck() -> None:
+    dossier = example_dossier()
+
+    finding = league_section(dossier).finding
+
+    reach = 1.96 / math.sqrt(dossier.test.years)
+    assert f"lies within ±{reach:.1f} in 95 %" in finding
+    assert f"{dossier.test.years:.2f} years" in finding

@@ -88,3 +88,18 @@ def test_sentences_begin_with_a_capital_and_end_once() -> None:
     assert sentence("all stay out") == "All stay out."
     assert sentence("All stay out. ") == "All stay out."
     assert sentence("") == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "written"),
+    [
+        ("of 1,298 bars", f"of 1{THIN}298 bars"),
+        ("-1,298,000.50 of it.", f"−1{THIN}298{THIN}000.50 of it."),
+        ("(1,298 bars) [-0.07, 4.52]", f"(1{THIN}298 bars) [−0.07, 4.52]"),
+        ("layers=128,128 and [256,128]", "layers=128,128 and [256,128]"),
+        ("hidden 64,128,9 and x1,298", "hidden 64,128,9 and x1,298"),
+        ("2025-01-03 … 2025-10-01", "2025-01-03 … 2025-10-01"),
+    ],
+)
+def test_words_have_thousands_and_minus_as_figures_have(words: str, written: str) -> None:
+    assert typeset(words) == written

@@ -73,7 +73,7 @@ def test_table_of_plain_values_aligns_numbers_and_sorts_by_them() -> None:
     assert [cell.text for cell in table.rows[0]] == ["x", "2,500", "-1.2"]
     assert [cell.note for cell in table.rows[0]] == ["", "", "[0, 3]"]  # below: tables fit
     assert [cell.key for cell in table.rows[0]] == ["x", 2500.0, -1.2]
-    assert '<td class="number " data-key="2500.0">2,500</td>' in page(
+    assert '<td class="number " data-key="2500.0">2\u202f500</td>' in page(
         Section("s", "S", "", [table])
     )
 

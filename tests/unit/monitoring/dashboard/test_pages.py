@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -13,8 +14,19 @@ import pytest
 from fixtures.dashboard_pages import run_page, words_of
 from fixtures.example_dossier import strange_dossier
 from fixtures.watched_runs import evaluate_learning_run, make_learning_run
-from fixtures.watched_sessions import HOSTILE, fill_session, make_session
+from fixtures.watched_sessions import (
+    FIRST,
+    HOSTILE,
+    begin,
+    fill_session,
+    make_session,
+    watch,
+    writing,
+)
 from tradingbot.monitoring import dashboard
+from tradingbot.monitoring.dashboard.moments import UTC_ZONE
+from tradingbot.monitoring.dashboard.pages.agents import names_with_accounts_first
+from tradingbot.monitoring.dashboard.pages.training import newest_with_decisions
 from tradingbot.monitoring.dashboard.server import PAGE_SCRIPT
 from tradingbot.monitoring.dashboard.settings import DashboardSettings
 from tradingbot.serving.access.keys import KeyBook
@@ -139,3 +151,73 @@ def test_page_with_hostile_names_shows_them_as_text(tmp_path: Path, page: str) -
     words = words_of(run_page(tmp_path, page))
 
     assert "<script>" not in words.replace("<style>", "")
+
+
+def silent_session(workspace: Path, name: str) -> None:
+    """A session that was stopped before its first bar."""
+    with writing(make_session(workspace, name)) as journal:
+        journal.record(*begin(), session=name)
+
+
+def test_hours_are_those_of_a_session_with_decisions_and_its_name_is_said(tmp_path: Path) -> None:
+    make_learning_run(tmp_path)
+    silent_session(tmp_path, "a-killed")
+    fill_session(tmp_path, "b-week", bars=12)
+
+    words = words_of(run_page(tmp_path, "Training"))
+
+    assert "session b-week, the newest with decisions" in words
+
+
+def test_run_whose_sessions_decided_nothing_says_so(tmp_path: Path) -> None:
+    make_learning_run(tmp_path)
+    silent_session(tmp_path, "a-killed")
+
+    words = words_of(run_page(tmp_path, "Training"))
+
+    assert "No decision was made yet by sessions of this run: a-killed." in words
+
+
+def test_newest_session_with_decisions_is_the_first_of_those_that_have_any(
+    tmp_path: Path,
+) -> None:
+    silent_session(tmp_path, "silent")
+    for name in ("newer", "older"):
+        fill_session(tmp_path, name, bars=4)
+
+    found = newest_with_decisions(watch(tmp_path), ["gone", "silent", "newer", "older"], UTC_ZONE)
+
+    assert found is not None
+    assert found[0] == "newer"
+    assert newest_with_decisions(watch(tmp_path), ["silent"], UTC_ZONE) is None
+
+
+def test_agents_page_opens_on_a_session_with_accounts(tmp_path: Path) -> None:
+    silent_session(tmp_path, "a-killed")
+    fill_session(tmp_path, "b-week", bars=12)
+
+    shown = run_page(tmp_path, "Agents")
+
+    assert shown.selectbox[0].value == "session b-week"
+    assert "No account was saved yet" not in words_of(shown)
+
+
+def test_newest_of_the_sessions_with_accounts_stands_first(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        fill_session(tmp_path, name, bars=2)
+    silent_session(tmp_path, "c")
+    a, b, c = watch(tmp_path).sessions()
+    later = FIRST + timedelta(days=1)
+
+    found = names_with_accounts_first([c, a, replace(b, started_at=later)])
+
+    assert found == ["b", "a", "c"]
+
+
+def test_action_of_an_agent_has_its_time(tmp_path: Path) -> None:
+    fill_session(tmp_path, bars=12)
+
+    words = words_of(run_page(tmp_path, "Agents"))
+
+    assert re.search(r"smoothed, 2026-01-0\d \d\d:\d\d E[SD]T", words)
+    assert "smoothed, last" not in words

@@ -12,12 +12,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fixtures.dashboard_pages import run_page, words_of
 from fixtures.example_dossier import example_part
 from fixtures.small_runs import NOW
 from fixtures.watched_runs import add_trials, evaluate_learning_run, make_learning_run
 from fixtures.watched_sessions import begin, fill_session, make_session, trade, watch, writing
 from tradingbot.domain.errors import StorageError
 from tradingbot.evaluation.report.numbers import plain
+from tradingbot.evaluation.statistics.deflation import deflated_target, trial_variance
 from tradingbot.monitoring.dashboard.agent_cells import (
     AgentCell,
     collapse_cells,
@@ -25,6 +27,7 @@ from tradingbot.monitoring.dashboard.agent_cells import (
     profit_cells,
     write_cells,
 )
+from tradingbot.monitoring.dashboard.figures.judged import draw_trials
 from tradingbot.monitoring.dashboard.moments import UTC_ZONE, choose_zone
 from tradingbot.monitoring.dashboard.pages.training import progress_figures
 from tradingbot.monitoring.dashboard.palette import palette_of
@@ -32,6 +35,8 @@ from tradingbot.monitoring.dashboard.sources.evaluations import progress_by_phas
 from tradingbot.monitoring.dashboard.sources.json_lines import JsonLinesTail, read_last_lines
 from tradingbot.monitoring.dashboard.sources.run_view import RecorderWords
 from tradingbot.monitoring.dashboard.sources.run_watch import RunsWatch
+from tradingbot.runs.counted_trials import counted_sharpes
+from tradingbot.runs.ledger import Ledger
 
 
 def test_tail_reads_what_was_appended_and_waits_for_the_end_of_a_line(tmp_path: Path) -> None:
@@ -151,12 +156,44 @@ def test_trials_are_those_of_the_ledger_with_what_luck_is_due(tmp_path: Path) ->
     found = {each.data: each for each in watched.trials.by_data()}
 
     assert found["d" * 64].ratios == [0.01, -0.02, 0.03]
-    assert 0.01 < found["d" * 64].expected_best < 0.03
-    assert np.isnan(found["e" * 64].expected_best)
+    assert 0.01 < found["d" * 64].expected_best_of(bars=None) < 0.03
+    assert np.isnan(found["e" * 64].expected_best_of(bars=None))
     ledger = tmp_path / "ledger.jsonl"
     ledger.write_text(ledger.read_text().replace("0.03", "0.99"))
     with pytest.raises(StorageError):
         watched.trials.by_data()
+
+
+def test_trials_of_the_page_are_those_that_a_verdict_is_deflated_by(tmp_path: Path) -> None:
+    add_trials(tmp_path, "toy", [0.01, -0.02])
+    add_trials(tmp_path, "toy", [0.4, 0.03], kind="evaluation")  # its own look, then another
+
+    (found,) = watch(tmp_path).trials.by_data()
+
+    sharpes = counted_sharpes(Ledger(tmp_path).trials("d" * 64))
+    assert found.ratios == sharpes == [0.01, -0.02, 0.03]
+    assert [trial.sequence for trial in found.counted] == [0, 2, 6]
+    known = found.expected_best_of(bars=101)
+    variance = trial_variance(sharpes, bars=101)
+    assert known == deflated_target(trial_variance=variance, n_trials=3)
+    assert known > found.expected_best_of(bars=None)  # so near each other by luck alone
+
+
+def test_page_of_the_ledger_counts_and_numbers_trials_as_the_table_does(tmp_path: Path) -> None:
+    add_trials(tmp_path, "toy", [0.01, -0.02])
+    add_trials(tmp_path, "toy", [0.4, 0.03], kind="evaluation")
+    (found,) = watch(tmp_path).trials.by_data()
+
+    picture = draw_trials(found, palette_of("light"), math.nan)
+    words = words_of(run_page(tmp_path, "Ledger"))
+
+    axis = picture.figure.layout.xaxis
+    assert list(axis.ticktext) == ["0", "2", "6"]
+    assert list(picture.figure.data[0].x) == list(axis.tickvals)
+    assert picture.alt.startswith("3 trials, 3 with a result")
+    assert re.search(r">3</dd><dd class=\"tb-meaning\">(<bdi>)?that count on these bars", words)
+    assert "Sharpe ratio of alpha per bar" in words
+    assert "its training&#x27;s own look" in words
 
 
 def test_agents_of_a_session_are_read_bar_by_bar(tmp_path: Path) -> None:

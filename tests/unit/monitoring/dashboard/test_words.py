@@ -32,6 +32,7 @@ from tradingbot.monitoring.alerts.incident import Incident, IncidentPhase
 from tradingbot.monitoring.alerts.store import AlertStore
 from tradingbot.monitoring.dashboard import markup
 from tradingbot.monitoring.dashboard.expectation import Expectation, expect_from
+from tradingbot.monitoring.dashboard.figures.equity import draw_equity
 from tradingbot.monitoring.dashboard.moments import choose_zone, describe_age
 from tradingbot.monitoring.dashboard.outlook import judge_outlook
 from tradingbot.monitoring.dashboard.palette import palette_of
@@ -241,3 +242,50 @@ def test_palette_is_that_of_the_reports() -> None:
     assert palette_of("light").accent == "#0072b2"
     assert palette_of("dark").ink == "#e9e7e2"
     assert palette_of("light").tint("#102030", 0.5) == "rgba(16,32,48,0.5)"
+
+
+def test_deviation_of_a_bar_is_that_of_a_day_by_the_root_of_its_bars() -> None:
+    part = example_part("test", "2024-01-01")
+    agents = part.policies[0]
+    days = np.diff(agents.equity) / np.array(agents.equity[:-1])
+    per_day = part.bars / len(days)
+    assert per_day > 2
+
+    found = expect_from(part, "toy")
+
+    assert found is not None
+    assert found.deviation_frac == pytest.approx(days.std(ddof=1) / per_day**0.5)
+
+
+def test_band_of_the_picture_begins_at_the_first_bar_with_no_width(tmp_path: Path) -> None:
+    equity = view_of(tmp_path).equity.extended(
+        np.array(["2026-01-06T15:30", "2026-01-06T16:30"], "datetime64[us]"),
+        np.array([100_000.0, 100_000.0]),
+    )
+    expected = Expectation(1e-4, 1e-4, 0.01, "toy")
+
+    figure = draw_equity(equity, expected, palette_of("light"), ZONE).figure
+
+    lines = {trace.name: np.asarray(trace.y) for trace in figure.data}
+    band = expected.band(float(equity.equity_ccy[0]), np.arange(len(equity), dtype=float))
+    np.testing.assert_allclose(lines["expected by the backtest"], band.middle)
+    np.testing.assert_allclose(lines["95 % of the backtest"], band.low)
+    assert lines["95 % of the backtest"][0] == equity.equity_ccy[0]
+
+
+def test_equity_below_the_band_of_its_own_bars_is_told(tmp_path: Path) -> None:
+    view = view_of(tmp_path)
+    first = float(view.equity.equity_ccy[0])
+    worst = np.array([first * (1 - 0.025)])  # 2 bars: −1.96 · 0.01 · √2 = −2.8 %
+    fallen = np.array([first * (1 - 0.03)])
+    expected = {"first": Expectation(0.0, 0.0, 0.01, "toy")}
+    at = np.array(["2026-01-06T15:30"], "datetime64[us]")
+    assert len(view.equity) == 2
+
+    within, below = (
+        judge_outlook([replace(view, equity=view.equity.extended(at, each))], expected, ZONE)
+        for each in (worst, fallen)
+    )
+
+    assert within.word == "Sleep well"
+    assert below.reasons == ("first: equity is below 95 % of what its backtest allows",)

@@ -16,6 +16,7 @@ from tradingbot.evaluation.metrics import returns, rolling, tails
 from tradingbot.evaluation.metrics.drawdowns import Drawdown, deepest, drawdowns_of
 from tradingbot.evaluation.metrics.periods import compound_by, days_and_months
 from tradingbot.evaluation.performance.tear_sheet.clock import clock_profile
+from tradingbot.evaluation.performance.tear_sheet.price_course import price_courses
 from tradingbot.evaluation.performance.tear_sheet.record import (
     DatedReturn,
     DrawdownRow,
@@ -27,7 +28,6 @@ from tradingbot.evaluation.performance.tear_sheet.record import (
 )
 from tradingbot.evaluation.performance.tear_sheet.trades import (
     holding_times,
-    price_courses,
     symbol_courses,
     trade_log,
 )

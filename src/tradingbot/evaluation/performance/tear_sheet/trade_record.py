@@ -19,11 +19,13 @@ class TradeRow:
     units: float
     entry_price: float
     exit_price: float
+    committed_ccy: float
+    """Most capital that was in it at once; NaN in files before format 13."""
     commission_ccy: float
     pnl_ccy: float
     """Net of the costs of fills."""
     return_frac: float
-    """P&L ÷ what was put in: units × entry price."""
+    """P&L ÷ that capital; NaN where it is not known."""
     ended_by: str
     """`policy`, a rule (`stop loss`), or `still open`."""
 
@@ -61,12 +63,16 @@ class HoldingTimes:
 
 @dataclass(frozen=True)
 class TradeMark:
-    """An entry or an exit on a chart of prices."""
+    """A fill on a chart of prices; in files before format 13 the mean of an entry or an exit."""
 
     place: float
     """On the axis of the chart's bars."""
     price: float
     buys: bool
+    part: str
+    """Of its trade: `entry`, `add`, `partial exit` or `exit`; empty in files before format 13."""
+    units: float
+    """Positive; NaN in files before format 13."""
     hint: str
 
 
@@ -78,6 +84,9 @@ class PriceCourse:
     n_trades: int
     """Drawn; the latest where there are many."""
     of_trades: int
+    n_fills: int
+    """Of the trades that are drawn; of very many `marks` has every entry and exit, and the largest
+    of the others. 0 in files before format 13."""
     pnl_ccy: float
     """Of all trades of the symbol."""
     days: tuple[str, ...]
@@ -89,6 +98,7 @@ class PriceCourse:
     held: tuple[tuple[int, int, int], ...]
     """First and last bar of each trade, and whether it earned (1), lost (−1) or neither."""
     marks: tuple[TradeMark, ...]
+    """By time."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The trades of a backtest: listed, by how long they lasted, and on the prices of their symbols."""
+"""The trades of a backtest: listed, by how long they lasted, and by symbol."""
 
 from __future__ import annotations
 
@@ -10,16 +10,14 @@ from tradingbot.domain.denial import ExitReason
 from tradingbot.evaluation.backtest import Backtest, Trades
 from tradingbot.evaluation.performance.tear_sheet.trade_record import (
     HoldingTimes,
-    PriceCourse,
     SymbolCourse,
     TradeLog,
-    TradeMark,
     TradeRow,
 )
-from tradingbot.evaluation.statistics.inputs import FloatArray, IntArray
+from tradingbot.evaluation.statistics.inputs import IntArray
 
 MOST_LISTED = 1_000
-_MOST_MARKED, _STRETCHES, _POINTS, _PRICE_SYMBOLS = 60, 200, 48, 6
+_POINTS = 48
 
 
 def trade_log(played: Backtest, most: int = MOST_LISTED) -> TradeLog:
@@ -99,86 +97,6 @@ def symbol_courses(played: Backtest) -> tuple[SymbolCourse, ...]:
     )
 
 
-def price_courses(played: Backtest) -> tuple[PriceCourse, ...]:
-    """Return the prices of the symbols that earned and lost most; of all where there are few."""
-    if played.close is None:
-        return ()
-    count = np.bincount(played.trades.symbol, minlength=len(played.symbols))
-    traded = np.flatnonzero(count)
-    pnl = np.bincount(
-        played.trades.symbol, weights=played.trades.pnl_ccy, minlength=len(played.symbols)
-    )
-    ranked = traded[np.argsort(-pnl[traded], kind="stable")]
-    if len(ranked) > _PRICE_SYMBOLS:
-        half = _PRICE_SYMBOLS // 2
-        ranked = np.concatenate([ranked[:half], ranked[-half:]])
-    return tuple(price_course(played, int(index)) for index in ranked)
-
-
-def price_course(played: Backtest, index: int) -> PriceCourse:
-    """Return the price of a symbol over its latest trades, thinned to highs and lows of stretches.
-
-    Args:
-        played: With closes.
-        index: Of the symbol.
-    """
-    assert played.close is not None  # as was asked for
-    mine = np.flatnonzero(played.trades.symbol == index)
-    mine = mine[np.argsort(played.trades.entered_at[mine], kind="stable")]
-    shown = played.trades.select(mine[-_MOST_MARKED:])
-    begins, ends = (
-        np.searchsorted(played.closed_at, each) for each in (shown.entered_at, shown.exited_at)
-    )
-    result = np.sign(shown.pnl_ccy).astype(np.int64)
-    first = max(int(begins[0]) - 5, 0) if len(mine) > _MOST_MARKED else 0
-    close = played.close[:, index]
-    places = _extremes(close, first)
-    return PriceCourse(
-        symbol=played.symbols[index],
-        n_trades=len(shown),
-        of_trades=len(mine),
-        pnl_ccy=float(played.trades.pnl_ccy[mine].sum()),
-        days=tuple(minute_of(stamp) for stamp in played.closed_at[places]),
-        places=tuple(places.tolist()),
-        price=tuple(close[places].tolist()),
-        held=tuple(zip(begins.tolist(), ends.tolist(), result.tolist(), strict=True)),
-        marks=tuple(
-            mark
-            for trade in range(len(shown))
-            for mark in _marks(shown, trade, int(begins[trade]), int(ends[trade]))
-        ),
-    )
-
-
-def _marks(trades: Trades, trade: int, begin: int, end: int) -> list[TradeMark]:
-    is_long = bool(trades.side[trade] > 0)
-    word = "long" if is_long else "short"
-    entry = TradeMark(
-        begin,
-        float(trades.entry_price[trade]),
-        is_long,
-        f"{minute_of(trades.entered_at[trade])}: {word} entry at {trades.entry_price[trade]:,.2f}",
-    )
-    if trades.is_open[trade]:
-        return [entry]
-    left = (
-        f"{minute_of(trades.exited_at[trade])}: {word} exit at {trades.exit_price[trade]:,.2f}, "
-        f"{trades.pnl_ccy[trade]:+,.2f} by {ending_of(trades, trade)}"
-    )
-    return [entry, TradeMark(end, float(trades.exit_price[trade]), not is_long, left)]
-
-
-def _extremes(close: FloatArray, first: int) -> IntArray:
-    """Return the places of the highest and lowest close of each stretch, and both ends."""
-    known = first + np.flatnonzero(np.isfinite(close[first:]))
-    if len(known) <= 2 * _STRETCHES:
-        return known
-    kept = {int(known[0]), int(known[-1])}
-    for stretch in np.array_split(known, _STRETCHES):
-        kept |= {int(stretch[np.argmin(close[stretch])]), int(stretch[np.argmax(close[stretch])])}
-    return np.array(sorted(kept))
-
-
 def _relative_price(played: Backtest, index: int, places: IntArray) -> tuple[float, ...]:
     if played.close is None:
         return ()
@@ -189,7 +107,6 @@ def _relative_price(played: Backtest, index: int, places: IntArray) -> tuple[flo
 
 def _trade_row(played: Backtest, place: int) -> TradeRow:
     trades = played.trades
-    put_in = float(trades.units[place] * trades.entry_price[place])
     return TradeRow(
         symbol=played.traded[int(trades.symbol[place])],
         side=int(trades.side[place]),
@@ -199,8 +116,9 @@ def _trade_row(played: Backtest, place: int) -> TradeRow:
         units=float(trades.units[place]),
         entry_price=float(trades.entry_price[place]),
         exit_price=float(trades.exit_price[place]),
+        committed_ccy=float(trades.committed_ccy[place]),
         commission_ccy=float(trades.commission_ccy[place]),
         pnl_ccy=float(trades.pnl_ccy[place]),
-        return_frac=float(trades.pnl_ccy[place]) / put_in if put_in > 0.0 else math.nan,
+        return_frac=float(trades.return_frac[place]),
         ended_by=ending_of(trades, place),
     )

@@ -61,7 +61,7 @@ def league_section(dossier: Dossier) -> Section:
         _COLUMNS, agents, caption, is_tall=True, sorted_by="Sharpe", folded_under=line
     )
     blocks = (table,) if is_idle else (_ranking(agents), table)
-    return Section("league", "Agents", _finding(agents), blocks)
+    return Section("league", "Agents", _finding(agents, dossier.test.years), blocks)
 
 
 def _rank(row: AgentPerformance) -> tuple[bool, float, str]:
@@ -69,7 +69,7 @@ def _rank(row: AgentPerformance) -> tuple[bool, float, str]:
     return missing, 0.0 if missing else -row.sharpe_annual, row.agent
 
 
-def _finding(agents: list[AgentPerformance]) -> str:
+def _finding(agents: list[AgentPerformance], years: float) -> str:
     trading = [row for row in agents if row.trades]
     ratios = finite([row.sharpe_annual for row in trading])
     if not trading:
@@ -85,7 +85,18 @@ def _finding(agents: list[AgentPerformance]) -> str:
     return (
         f"{words} With a Sharpe ratio above 0: {sum(ratio > 0 for ratio in ratios)} of "
         f"{len(trading)} (median {plain(statistics.median(ratios))}). Better than holding their "
-        f"symbol: {better} of {len(trading)}."
+        f"symbol: {better} of {len(trading)}.{_luck_words(years)}"
+    )
+
+
+def _luck_words(years: float) -> str:
+    """Say how far from 0 the Sharpe ratio of one agent may lie by luck: 1.96 ÷ √years."""
+    if years <= 0.0:
+        return ""
+    reach = plain(1.96 / math.sqrt(years), 1)
+    return (
+        f" An agent without skill lies within ±{reach} in 95 % of such periods of {plain(years)} "
+        f"years, so that of twenty one is beyond by luck; their rank is little evidence."
     )
 
 

@@ -63,7 +63,7 @@ def _finding(dossier: Dossier) -> str:
     test = dossier.test
     agents, hold = test.policies[0], reference_of(test)
     words = [
-        f"On the {period(test)} ({count(test.bars)} bars), the agents made "
+        f"On the {period(test)} ({count(test.bars)} bars after the first), the agents made "
         f"{percent(agents.total_return_frac, signed=True)} after costs, with a max drawdown of "
         f"{percent(agents.max_drawdown_frac)}."
     ]

@@ -1,4 +1,4 @@
-"""A price with what was held below it, and every entry and exit on it."""
+"""A price with what was held below it, and every fill on it."""
 
 from __future__ import annotations
 
@@ -12,17 +12,21 @@ from tradingbot.evaluation.report.svg.drawing import Drawing, empty
 from tradingbot.evaluation.report.svg.scale import Axis, AxisScale
 
 _HELD = {1: "pos", -1: "neg", 0: "blank"}
-_MARK_PX, _MARK_HALF_PX, _TINT = 7.5, 4.2, 0.13
+_MARK_PX, _MARK_HALF_PX, _BETWEEN, _TINT = 7.5, 4.2, 0.66, 0.13
 
 
 @dataclass(frozen=True)
 class PriceMark:
-    """A fill: a triangle that points up below the price where it buys, down above it else."""
+    """A fill: a triangle that points up below its price where it buys, down above it else."""
 
     place: float
     price: float
     buys: bool
     hint: str
+    closes: bool = False
+    """Hollow: it takes out of what is held."""
+    is_between: bool = False
+    """Smaller: neither the first nor the last fill of its trade."""
 
 
 def price_chart(
@@ -41,7 +45,7 @@ def price_chart(
         places: (K,) of the bars that are drawn, rising.
         days: (K,) when they closed.
         prices: (K,)
-        marks: Entries and exits.
+        marks: Fills.
         held: First bar, last bar, and sign of the result of each trade: a tint behind the price.
         width: px.
         height: px.
@@ -68,6 +72,8 @@ def price_chart(
 
 
 def _draw_mark(drawing: Drawing, x: float, y: float, mark: PriceMark) -> None:
-    base = _MARK_PX if mark.buys else -_MARK_PX
-    corners = [(x, y), (x - _MARK_HALF_PX, y + base), (x + _MARK_HALF_PX, y + base)]
-    drawing.polygon(corners, "buys" if mark.buys else "sells", hint=mark.hint)
+    size = _BETWEEN if mark.is_between else 1.0
+    base, half = size * (_MARK_PX if mark.buys else -_MARK_PX), size * _MARK_HALF_PX
+    corners = [(x, y), (x - half, y + base), (x + half, y + base)]
+    style = ("buys" if mark.buys else "sells") + " hollow" * mark.closes
+    drawing.polygon(corners, style, hint=mark.hint)

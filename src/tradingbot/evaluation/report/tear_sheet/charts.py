@@ -49,8 +49,8 @@ def months_chart(sheet: TearSheet) -> Chart | None:
         HeatMap(turned, columns, shown, digits=1, limit=limit), width=NARROW_PX, cell_height=24
     )
     caption = (
-        "Return of each month, after costs, in percent; the last column is the year. The first and "
-        "the last month are as long as the period is in them."
+        "Return of each month, after costs, in percent; the cell named Year is the year. The first "
+        "and the last month are as long as the period is in them."
     )
     return Chart("Returns by month", wide, caption, narrow)
 

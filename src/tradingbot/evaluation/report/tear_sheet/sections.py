@@ -63,7 +63,8 @@ def months_section(sheet: TearSheet) -> Section:
         )
     beaten = [m for m in sheet.months if m.return_frac > m.reference_frac]
     if sheet.reference:
-        finding += f" {len(beaten)} were better than those of {sheet.reference}."
+        told = "was better than that" if len(beaten) == 1 else "were better than those"
+        finding += f" {len(beaten)} {told} of {sheet.reference}."
     return Section("months", "Months", finding, _full(charts.months_chart(sheet)))
 
 

@@ -7,27 +7,51 @@ from functools import partial
 from tradingbot.evaluation.performance.tear_sheet.record import TearSheet
 from tradingbot.evaluation.performance.tear_sheet.trade_record import PriceCourse, SymbolCourse
 from tradingbot.evaluation.report.chart import FULL_PX, NARROW_PX, Chart
-from tradingbot.evaluation.report.numbers import format_count, percent, plain
+from tradingbot.evaluation.report.numbers import count, format_count, percent, plain, typeset
 from tradingbot.evaluation.report.svg.price import PriceMark, price_chart
 from tradingbot.evaluation.report.svg.small_multiples import SmallChart, small_multiples
 
 PRICE_WORDS = (
-    "Prices with every entry and exit: blue triangles buy, orange ones sell. The ground is tinted "
-    "while a position is held, blue where its trade earned and orange where it lost. Money in "
-    "account currency, net of the costs of fills."
+    "Prices with every entry and exit: blue triangles buy, orange ones sell, each at the price and "
+    "in the bar of its fill. Filled ones open or add, hollow ones close, smaller ones are neither "
+    "the first nor the last fill of their trade. The ground is tinted while a position is held, "
+    "blue where its trade earned and orange where it lost. Money in account currency, net of the "
+    "costs of fills."
 )
 
 
 def price_course_chart(found: PriceCourse) -> Chart:
     """Draw the price of a symbol with the fills of its trades."""
-    marks = [PriceMark(each.place, each.price, each.buys, each.hint) for each in found.marks]
+    marks = [
+        PriceMark(
+            *(each.place, each.price, each.buys, typeset(each.hint)),
+            closes="exit" in each.part,
+            is_between=each.part in ("add", "partial exit"),
+        )
+        for each in found.marks
+    ]
     draw = partial(
         price_chart, found.places, found.days, found.price, marks, found.held, height=230
     )
-    some = f"The latest {found.n_trades} of {found.of_trades:,}"
+    some = f"The latest {found.n_trades} of {format_count(found.of_trades, 'trades')}"
     which = format_count(found.n_trades, "trades") if found.n_trades == found.of_trades else some
-    caption = f"{which}; all of them made {plain(found.pnl_ccy, 0, signed=True)}."
+    made = plain(found.pnl_ccy, 0, signed=True)
+    whose = "all of them" if found.n_trades == found.of_trades else "all trades of the symbol"
+    caption = f"{which}, {_fills_words(found)}; {whose} made {made}."
     return Chart(found.symbol, draw(width=FULL_PX), caption, draw(width=NARROW_PX))
+
+
+def _fills_words(found: PriceCourse) -> str:
+    """Say how many fills are drawn."""
+    drawn = len(found.marks)
+    if not found.n_fills:  # as files before format 13 keep them
+        return "one mark at the mean price of each end of a trade"
+    if drawn == found.n_fills:
+        return f"with all {format_count(drawn, 'fills')}"
+    return (
+        f"{count(drawn)} of their {format_count(found.n_fills, 'fills')} drawn: every entry and "
+        f"exit, and the largest of the others"
+    )
 
 
 def symbols_chart(sheet: TearSheet) -> Chart | None:

@@ -26,14 +26,19 @@ _COLUMNS = (
     text_column("Entry, UTC", "entered_at"),
     text_column("Exit, UTC", "exited_at"),
     column("Bars", "bars", "bars in which it was held", count),
-    column("Units", "units", "bought, of a short sold"),
+    column("Units", "units", "bought in all, of a short sold; those bought again count again"),
     column("In", "entry_price", "mean price of what was opened, costs of the fill included"),
     column("Out", "exit_price", "mean price of what was closed; else the last close"),
     column("P&L", "pnl_ccy", "account currency, net of the costs of fills", signed=True),
-    column("Return", "return_frac", "P&L ÷ what was put in", percent, digits=2, signed=True),
+    column("Capital", "committed_ccy", "the most that was in it at once: units × their mean price"),
+    column("Return", "return_frac", "P&L ÷ that capital", percent, digits=2, signed=True),
     text_column("Result", _result),
     text_column("Ended by", "ended_by"),
 )
+
+
+ON_PAPER = 40
+"""Rows of a printed list, as `page.css` has it."""
 
 
 def trade_table(log: TradeLog, scope: str) -> Table:
@@ -45,7 +50,8 @@ def trade_table(log: TradeLog, scope: str) -> Table:
         else f"{listed:,} of {log.n_trades:,} trades by time: the latest half and those that moved "
         "most money; tradingbot backtest RUN --trades FILE writes all"
     )
-    caption = f"{which}; {scope}. Paper shows the first 40."
+    paper = f" Paper shows the first {ON_PAPER}." if listed > ON_PAPER else ""
+    caption = f"{which}; {scope}.{paper}"
     return record_table(
         _COLUMNS,
         log.rows,

@@ -109,14 +109,21 @@ def draw_spaces(rows: Sequence[SpaceRow], palette: Palette) -> Picture:
     return Picture(figure, f"Net return per bar on test by kind of action. {told or 'No run'}.")
 
 
-def draw_trials(found: TrialsOfData, palette: Palette) -> Picture:
-    """Draw the Sharpe ratios of trials in their order, and what the best by luck would have."""
+def draw_trials(found: TrialsOfData, palette: Palette, best: float) -> Picture:
+    """Draw Sharpe ratios of counted trials in their order, and what the best has by luck.
+
+    Args:
+        found: Trials on one set of bars.
+        palette: Colours.
+        best: Sharpe ratio per bar that the best of them would have by luck; NaN where unknown.
+    """
     import plotly.graph_objects as go
 
-    figure = blank_figure(palette, height_px=260, x="trial", y="Sharpe ratio per bar, test part")
+    y = f"{ratio_words(found)}, test part"
+    figure = blank_figure(palette, height_px=260, x="number of the trial in the ledger", y=y)
     known = [
         (place, trial, trial.judged_sharpe_per_bar)
-        for place, trial in enumerate(found.trials, start=1)
+        for place, trial in enumerate(found.counted)
         if trial.judged_sharpe_per_bar is not None
     ]
     figure.add_trace(
@@ -125,21 +132,28 @@ def draw_trials(found: TrialsOfData, palette: Palette) -> Picture:
             y=[ratio for _, _, ratio in known],
             mode="markers",
             marker={"size": 9, "color": palette.accent},
-            text=[f"{trial.kind} {trial.run}" for _, trial, _ in known],
+            text=[f"{trial.sequence}: {trial.kind} {trial.run}" for _, trial, _ in known],
             hovertemplate="%{text}<br>%{y:.4f}<extra></extra>",
             name="trial",
         )
     )
-    best = found.expected_best
     if math.isfinite(best):
         figure.add_hline(y=best, line={"color": palette.warm, "dash": "dash"})
     figure.add_hline(y=0, line={"color": palette.soft, "width": 1})
-    n_trials = max(len(found.trials), 1)
-    step = -(-n_trials // _TRIALS_LABELLED)
-    figure.update_xaxes(range=[0.5, n_trials + 0.5], tick0=1, dtick=step)  # no half a trial
+    n_trials = max(len(found.counted), 1)
+    labelled = list(range(0, len(found.counted), -(-n_trials // _TRIALS_LABELLED)))
+    numbers = [str(found.counted[place].sequence) for place in labelled]
+    figure.update_xaxes(range=[-0.5, n_trials - 0.5], tickvals=labelled, ticktext=numbers)
     figure.update_layout(showlegend=False, hovermode="closest")
     luck = f"; best of worthless ones expected at {plain(best, 4)}" if math.isfinite(best) else ""
-    return Picture(figure, f"{len(found.trials)} trials, {len(known)} with a result{luck}.")
+    return Picture(figure, f"{len(found.counted)} trials, {len(known)} with a result{luck}.")
+
+
+def ratio_words(found: TrialsOfData) -> str:
+    """Say what the ratios of trials are of."""
+    if found.is_of_alpha:
+        return "Sharpe ratio of alpha per bar"
+    return "Sharpe ratio per bar, of alpha or (older entries) net"
 
 
 def _known(numbers: Sequence[float]) -> list[Any]:

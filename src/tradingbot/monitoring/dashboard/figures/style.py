@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,10 +72,25 @@ def mark_times(figure: Any, at: NDArray[np.datetime64], zone: Zone) -> None:
     if not len(at):
         return
     places = np.arange(0, len(at), max(1, -(-(len(at) - 1) // (_TICKS - 1))))
-    texts = zone.moments(at[places])
-    is_short = at[-1] - at[0] < np.timedelta64(2, "D")
-    shown = [text[11:16] if is_short else text[:10] for text in texts]
+    shown = time_labels(zone.moments(at[places]))
     figure.update_xaxes(tickvals=places.tolist(), ticktext=shown, range=[-0.5, len(at) - 0.5])
+
+
+def time_labels(moments: Sequence[str]) -> list[str]:
+    """Return labels of `2025-12-30 16:00 EST`, in narrow lines and no two the same.
+
+    Days, with the year below where it is another; with the hour above where a day has several.
+    """
+    days, hours = [each[:10] for each in moments], [each[11:16] for each in moments]
+    years = [day[:4] if not place or day[:4] != days[place - 1][:4] else ""
+             for place, day in enumerate(days)]  # fmt: skip
+    lines = [[day[5:], year] for day, year in zip(days, years, strict=True)]
+    if len(set(days)) < len(days):
+        lines = [[hour, *rest] for hour, rest in zip(hours, lines, strict=True)]
+    if len({each[:16] for each in moments}) < len(moments):
+        # In autumn a clock shows an hour twice: its abbreviation tells which.
+        return [each.replace(" ", "<br>", 1) for each in moments]
+    return ["<br>".join(each for each in some if each) for some in lines]
 
 
 def add_line(

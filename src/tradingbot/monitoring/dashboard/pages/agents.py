@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import streamlit as st
 
 from tradingbot.evaluation.report.blocks import Figure
-from tradingbot.evaluation.report.numbers import bps, percent, plain, quantity
+from tradingbot.evaluation.report.numbers import NOTHING, bps, percent, plain, quantity
 from tradingbot.evaluation.report.table import table_of
 from tradingbot.monitoring.dashboard import markup
 from tradingbot.monitoring.dashboard.agent_cells import (
@@ -36,7 +37,7 @@ _NOTHING = "No session and no run is on record. Start one: tradingbot train --pr
 def show_agents(frame: Frame) -> None:
     """Show the page."""
     st.header("Agents", anchor=False)
-    sessions = [view.name for view in frame.watched.sessions() if view.symbols]
+    sessions = names_with_accounts_first(frame.watched.sessions())
     runs = [run.id for run in frame.watched.runs.summaries() if run.agents]
     if not sessions and not runs:
         st.html(markup.nothing(frame.with_workspace(_NOTHING)))
@@ -62,6 +63,12 @@ def show_agents(frame: Frame) -> None:
     if agents:
         agent = str(st.selectbox("One agent", agents, key="agent"))
         _follow(frame, kind, name, agent)
+
+
+def names_with_accounts_first(views: Sequence[SessionView]) -> list[str]:
+    """Return sessions of agents: those with saved accounts first, the newest of them before."""
+    ranked = sorted(views, key=lambda view: (view.state is not None, view.begun_s), reverse=True)
+    return [view.name for view in ranked if view.symbols]
 
 
 def _run_of(view: SessionView | None) -> str:
@@ -208,15 +215,17 @@ def _facts(frame: Frame, view: SessionView, bars: AgentBars, agent: str) -> list
     name, base, written = "Account", "", percent(gain, 2, signed=True)
     if bars.is_portfolio:
         name, base, written = "Capital", "of the portfolio, ", bps(gain * 1e4)
-    last = bars.smoothed[np.isfinite(bars.smoothed)]
+    decided = np.flatnonzero(np.isfinite(bars.smoothed))
+    action, when = NOTHING, "none was decided in these bars"
+    if len(decided):
+        action = plain(float(bars.smoothed[decided[-1]]), signed=True)
+        when = f"smoothed, {frame.zone.moments(bars.at[decided[-1:]])[0]}"
     return [
         Figure(name, plain(float(bars.equity_ccy[-1])), f"account currency, {at}"),
         Figure("P&L", written, f"{base}since the session began, net, {at}"),
         Figure("Holds", quantity(held.units) if held else "nothing", f"units, {at}"),
         Figure("Close", plain(float(bars.price[-1])), f"account currency, {at}"),
-        Figure(
-            "Action", plain(float(last[-1]), signed=True) if len(last) else "–", "smoothed, last"
-        ),
+        Figure("Action", action, when),
     ]
 
 

@@ -66,8 +66,7 @@ def _show_evaluation(frame: Frame, found: JudgedRun) -> None:
     head, test = dossier.header, dossier.test
     st.html(
         markup.note(
-            f"{_data_words(head)}; test {test.first_day[:10]} … "
-            f"{test.last_day[:10]}, {test.bars} bars; costs {head.costs}; seed {head.seed}; "
+            f"{_data_words(head)}; test {test.period}; costs {head.costs}; seed {head.seed}; "
             f"evaluated {frame.zone.moment(read_moment(head.evaluated_at))}."
         )
     )

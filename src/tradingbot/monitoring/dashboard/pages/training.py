@@ -9,6 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 import streamlit as st
+from numpy.typing import NDArray
 
 from tradingbot.domain.action import Action
 from tradingbot.evaluation.report.blocks import Figure
@@ -29,6 +30,7 @@ from tradingbot.monitoring.dashboard.figures.style import Picture
 from tradingbot.monitoring.dashboard.moments import Zone, describe_age
 from tradingbot.monitoring.dashboard.pages.frame import Frame
 from tradingbot.monitoring.dashboard.sources.run_view import RecorderWords, RunSummary, RunView
+from tradingbot.monitoring.dashboard.sources.watched_workspace import WatchedWorkspace
 
 _NOTHING = "No run is on record. Start one: tradingbot train --preset quick"
 _CURVES = (
@@ -220,21 +222,46 @@ def bin_names(n_bins: int, space: str) -> list[str]:
 def _show_hours(frame: Frame, run: str) -> None:
     """Show what is decided at which hour of the day, by sessions of the run's model."""
     st.markdown("**Decisions by the hour of the day**")
-    traded = [
-        view.name
-        for view in frame.watched.sessions()
-        if view.terms is not None and view.terms.run == run
-    ]
-    watch = frame.watched.agents(traded[0]) if traded else None
-    if watch is None:
+    traded = sorted(
+        (view for view in frame.watched.sessions() if view.terms and view.terms.run == run),
+        key=lambda view: view.begun_s,
+        reverse=True,
+    )
+    if not traded:
         words = "No session trades the model of this run: tradingbot paper start MODEL --name NAME"
         st.html(markup.nothing(frame.with_workspace(words)))
         return
-    cells = watch.actions_by_hour(frame.zone).T
+    found = newest_with_decisions(frame.watched, [view.name for view in traded], frame.zone)
+    if found is None:
+        names = ", ".join(view.name for view in traded)
+        st.html(markup.nothing(f"No decision was made yet by sessions of this run: {names}."))
+        return
+    session, cells = found
     names = [each.name for each in Action]
     scale = HeatScale(f"hour ({frame.zone.label})", "action", "of the decisions")
     hours = [f"{hour:02d}" for hour in range(24)]
-    frame.show(draw_heat_map(cells, names, hours, scale, frame.palette), "hours")
+    frame.show(draw_heat_map(cells.T, names, hours, scale, frame.palette), "hours")
+    newest = "the newest with decisions" if len(traded) > 1 else "the only one of this run"
     st.html(
-        markup.note(f"Share of each action among the decisions of an hour, session {traded[0]}.")
+        markup.note(
+            f"Share of each action among the decisions of an hour, session {session}, {newest}."
+        )
     )
+
+
+def newest_with_decisions(
+    watched: WatchedWorkspace, sessions: Sequence[str], zone: Zone
+) -> tuple[str, NDArray[np.float64]] | None:
+    """Return the first session that decided anything, with its actions (24, 7) by the hour.
+
+    Args:
+        watched: Where sessions are read.
+        sessions: Their names, the newest first.
+        zone: Of the hours.
+    """
+    for name in sessions:
+        watch = watched.agents(name)
+        cells = None if watch is None else watch.actions_by_hour(zone)
+        if cells is not None and np.isfinite(cells).any():
+            return name, cells
+    return None

@@ -118,6 +118,11 @@ class SessionView:
     """Why its journal cannot be read now; empty where it can."""
 
     @property
+    def begun_s(self) -> float:
+        """When it began, s since 1970 UTC; 0 where that is not known."""
+        return 0.0 if self.started_at is None else self.started_at.timestamp()
+
+    @property
     def tripped(self) -> tuple[str, ...]:
         """Names of breakers that tripped and were not armed again."""
         return tuple(each.name for each in self.breakers if each.is_tripped)

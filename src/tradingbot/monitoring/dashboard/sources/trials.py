@@ -9,8 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from tradingbot.evaluation.statistics.deflation import deflated_target
+from tradingbot.evaluation.statistics.deflation import deflated_target, trial_variance
 from tradingbot.monitoring.dashboard.sources.remembered import Remembered
+from tradingbot.runs.counted_trials import counted_trials
 from tradingbot.runs.ledger import COUNTED, LEDGER_FILE, Entry, Ledger, Trial
 
 
@@ -27,21 +28,41 @@ class TrialsOfData:
     runs: tuple[str, ...]
 
     @property
+    def counted(self) -> tuple[Trial, ...]:
+        """Those that count, as a verdict counts them."""
+        return counted_trials(self.trials)
+
+    @property
     def ratios(self) -> list[float]:
-        """Sharpe ratios per bar of trials that came to a result: of alpha, else of net return."""
-        found = (trial.judged_sharpe_per_bar for trial in self.trials)
+        """Sharpe ratios per bar of counted trials with a result: of alpha, else of net return."""
+        found = (trial.judged_sharpe_per_bar for trial in self.counted)
         return [ratio for ratio in found if ratio is not None and math.isfinite(ratio)]
 
     @property
-    def expected_best(self) -> float:
+    def is_of_alpha(self) -> bool:
+        """Whether every ratio is one of alpha."""
+        return all(
+            trial.alpha_sharpe_per_bar is not None
+            for trial in self.counted
+            if trial.judged_sharpe_per_bar is not None
+        )
+
+    def expected_best_of(self, bars: float | None) -> float:
         """Sharpe ratio per bar that the best of so many worthless trials is expected to have.
 
-        NaN below two results: how much trials differ is not known.
+        Args:
+            bars: That the judged track counts as; None where no dossier tells it. Then NaN below
+                two results: how much trials differ is not known.
         """
-        if len(self.ratios) < 2:
+        if not self.counted:
             return math.nan
-        variance = float(np.var(self.ratios, ddof=1))
-        return deflated_target(trial_variance=variance, n_trials=len(self.trials))
+        if bars is None:
+            if len(self.ratios) < 2:
+                return math.nan
+            variance = float(np.var(self.ratios, ddof=1))
+        else:
+            variance = trial_variance(self.ratios, bars=round(bars))
+        return deflated_target(trial_variance=variance, n_trials=len(self.counted))
 
 
 class TrialsSource:
