@@ -193,8 +193,7 @@ def _results(
     closed_at: NDArray[np.int64],
     bars_per_year: float,
 ) -> Iterator[Backtest]:
-    n_symbols = world.n_symbols
-    last_mark = record.column("mark")[-1]
+    n_symbols, last_mark = world.n_symbols, record.column("mark")[-1]
     first_close = world.prices[:, np.searchsorted(world.closed_at, closed_at[0]), 3]
     fills = record.fills()
     trades = trades_of(fills, last_mark, closed_at, n_symbols=n_symbols)

@@ -65,8 +65,9 @@ class Trades:
     def return_frac(self) -> FloatArray:
         """P&L ÷ the most capital that was in the trade at once; NaN where that is nothing."""
         known = self.committed_ccy > 0.0
-        out = np.full(len(self), np.nan)
-        return np.divide(self.pnl_ccy, self.committed_ccy, out=out, where=known)
+        out: FloatArray = np.full(len(self), np.nan)
+        np.divide(self.pnl_ccy, self.committed_ccy, out=out, where=known)
+        return out
 
     def select(self, chosen: NDArray[Any]) -> Trades:
         """Keep some trades: a mask or positions."""

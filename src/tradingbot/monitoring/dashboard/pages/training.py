@@ -233,8 +233,8 @@ def _show_hours(frame: Frame, run: str) -> None:
         return
     found = newest_with_decisions(frame.watched, [view.name for view in traded], frame.zone)
     if found is None:
-        names = ", ".join(view.name for view in traded)
-        st.html(markup.nothing(f"No decision was made yet by sessions of this run: {names}."))
+        silent = ", ".join(view.name for view in traded)
+        st.html(markup.nothing(f"No decision was made yet by sessions of this run: {silent}."))
         return
     session, cells = found
     names = [each.name for each in Action]
