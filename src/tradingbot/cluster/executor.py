@@ -8,6 +8,7 @@ executor knows is in the driver alone, and items are harmless to repeat.
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter
 from typing import Any
@@ -224,10 +225,11 @@ class RayExecutor(WorkersExecutor[RemoteWorker]):
     def _return_to_head(self, progress: Progress) -> None:
         """Let go of a head that is gone, wait for it, and begin again what was under way.
 
-        A worker that has workers of its own gives up: its driver begins its item again.
+        A worker that has workers of its own ends: what it answered would be the outcome of its
+        item, which its driver does again where the worker is lost.
         """
         if is_worker():
-            raise self._without_head(0.0)
+            os._exit(1)
         progress(0, 0, f"the head {self._address.head} is gone; waiting for it")
         under_way = [worker.job for worker in self._workers if worker.job is not None]
         self._n_lost += len(under_way)
@@ -244,16 +246,13 @@ class RayExecutor(WorkersExecutor[RemoteWorker]):
                 except ConfigError:  # it is starting
                     pass
             if time.monotonic() > until:
-                raise self._without_head(self._times.head_s)
+                raise ConfigError(
+                    "the head of the cluster must be there",
+                    was=f"gone for {self._times.head_s:g} s",
+                    where=self._address.head,
+                    remedy="Start it again, then run the same command: what is finished is kept",
+                )
             time.sleep(self._times.heartbeat_s)
-
-    def _without_head(self, gone_s: float) -> ConfigError:
-        return ConfigError(
-            "the head of the cluster must be there",
-            was=f"gone for {gone_s:g} s",
-            where=self._address.head,
-            remedy="Start it again, then run the same command: what is finished is kept",
-        )
 
 
 def _cause(error: Exception) -> str:
