@@ -37,7 +37,7 @@ from tradingbot.tuning.best_trials import (
     retrain_best,
     train_untuned,
 )
-from tradingbot.tuning.counting import TrialCount
+from tradingbot.tuning.counted_trials import TrialCount
 from tradingbot.tuning.joint_trials import run_trials
 from tradingbot.tuning.optuna_study import OptunaStudy
 from tradingbot.tuning.pruning import CurvePruner
