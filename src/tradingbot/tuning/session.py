@@ -210,9 +210,7 @@ def _run_waves(
             count.begin([spec for item in items for spec in item.payload[0]])
             _run_wave(executor, study, items, callbacks, total)
     discard_directory(request.folder(workspace) / ENCODERS_FOLDER)
-    results = study.results()
-    count.see(results)
-    return results[:total]
+    return study.results()[:total]
 
 
 def _share_out(specs: Sequence[TuningTrial], together: int) -> list[tuple[TuningTrial, ...]]:
