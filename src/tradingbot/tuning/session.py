@@ -37,7 +37,7 @@ from tradingbot.tuning.best_trials import (
     retrain_best,
     train_untuned,
 )
-from tradingbot.tuning.counting import TrialCount
+from tradingbot.tuning.counted_trials import TrialCount
 from tradingbot.tuning.joint_trials import run_trials
 from tradingbot.tuning.optuna_study import OptunaStudy
 from tradingbot.tuning.pruning import CurvePruner
@@ -210,9 +210,7 @@ def _run_waves(
             count.begin([spec for item in items for spec in item.payload[0]])
             _run_wave(executor, study, items, callbacks, total)
     discard_directory(request.folder(workspace) / ENCODERS_FOLDER)
-    results = study.results()
-    count.see(results)
-    return results[:total]
+    return study.results()[:total]
 
 
 def _share_out(specs: Sequence[TuningTrial], together: int) -> list[tuple[TuningTrial, ...]]:

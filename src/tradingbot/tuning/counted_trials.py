@@ -1,4 +1,4 @@
-"""Trials of a study in the ledger of a workspace: each once, whoever made it.
+"""Trials of a study in the ledger of a workspace: each once, whichever workspace made it.
 
 A database of trials may be shared. What is chosen among trials is chosen among all of them, so a
 workspace counts those that others made as well, before it looks at what they came to.
