@@ -27,6 +27,7 @@ from tradingbot.runs.loading import labels_of
 from tradingbot.runs.manifest import CheckpointManifest
 from tradingbot.runs.record import draw_seed
 from tradingbot.runs.resuming import ResumePoint, resume_run
+from tradingbot.training import own_dataset
 from tradingbot.training.agent_scores import choosing_bars, scores_on
 from tradingbot.training.checkpoint_writer import (
     CheckpointWriter,
@@ -149,8 +150,7 @@ def resume_session(
         force: Accept what differs, and record it.
 
     Raises:
-        ConfigError: If the run is in use, configuration, data or code differ, or its training has
-            ended and is to go on.
+        ConfigError: If it is in use, anything differs, or its training has ended and is to go on.
         UserError: If anything else is not as it must be.
     """
     callbacks = callbacks or SessionCallbacks()
@@ -162,7 +162,7 @@ def resume_session(
     with run.hold(), torch_threads(config.threads):
         _refuse_another_budget(run, own, config)
         callbacks.note("open the data")
-        data = open_data(config, workspace)
+        data = own_dataset.open_own_data(config, run, workspace)
         plan = replace(plan_run(config, data), seed=config.seed)
         point = resume_run(run, plan, at=datetime.now(UTC), force=force)
         for reason in (*point.skipped, *point.forced):
