@@ -144,7 +144,7 @@ def _own_rows(run: RunDirectory, workspace: Path) -> tuple[Tensor | None, Tensor
     from tradingbot.envs.population.layout import market_table
     from tradingbot.training.config_files import config_of_mapping
     from tradingbot.training.data import open_data
-    from tradingbot.training.own_dataset import require_own_dataset
+    from tradingbot.training.own_dataset_names import require_own_dataset
     from tradingbot.training.setup import env_config
     from tradingbot.training.sleeve_book import open_book
 

@@ -29,7 +29,7 @@ from tradingbot.runs.policy import load_policy as load_acting
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.config_files import config_of_mapping
 from tradingbot.training.data import open_data
-from tradingbot.training.own_dataset import with_own_dataset
+from tradingbot.training.own_dataset_names import with_own_dataset
 from tradingbot.training.plugins import require_plugins
 from tradingbot.training.run_policy import open_policy
 from tradingbot.training.session import RUNS_FOLDER

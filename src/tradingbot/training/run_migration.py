@@ -40,7 +40,7 @@ from tradingbot.training.migration_cost import (
     choose_factor,
     measure_cost,
 )
-from tradingbot.training.own_dataset import require_own_dataset
+from tradingbot.training.own_dataset_names import require_own_dataset
 from tradingbot.training.preparation import prepare_training_setup
 from tradingbot.training.results import backtest_agents
 from tradingbot.training.run_plan import plan_run

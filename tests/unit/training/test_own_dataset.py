@@ -18,7 +18,7 @@ from tradingbot.evaluation.analyses.evaluated_run import open_evaluated_run
 from tradingbot.features.pipeline import build_features, prove_features, synthetic_source
 from tradingbot.runs import find_run
 from tradingbot.serving.registry import ModelRegistry
-from tradingbot.training.own_dataset import with_own_dataset
+from tradingbot.training.own_dataset_names import with_own_dataset
 from tradingbot.training.session import begin_run
 
 

@@ -182,7 +182,7 @@ def _run_config(
 ) -> tuple[RunDirectory, TrainConfig]:
     from tradingbot.training.config_files import config_of_mapping
     from tradingbot.training.early_refusals import refuse_data_early
-    from tradingbot.training.own_dataset import require_own_dataset
+    from tradingbot.training.own_dataset_names import require_own_dataset
 
     if preset is not None or options:
         raise ConfigError(

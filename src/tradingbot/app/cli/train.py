@@ -177,9 +177,11 @@ def _read(
     workspace: Path,
     name: str | None,
 ) -> TrainConfig:
-    from tradingbot.training.config_files import DEFAULT_PRESET, load_train_config
+    from tradingbot.training.config_files import DEFAULT_PRESET
+    from tradingbot.training.sleeve_settings import load_over_sleeves
 
-    config = load_train_config(DEFAULT_PRESET if preset is None else preset, options, spelled)
+    chosen = DEFAULT_PRESET if preset is None else preset
+    config = load_over_sleeves(chosen, options, spelled, workspace=workspace)
     from tradingbot.training.early_refusals import refuse_early
 
     refuse_early(config, workspace, name)

@@ -28,7 +28,7 @@ from tradingbot.runs.verification import require_files
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.config_files import config_of_mapping
 from tradingbot.training.data import TrainingData, open_data
-from tradingbot.training.own_dataset import require_own_dataset
+from tradingbot.training.own_dataset_names import require_own_dataset
 from tradingbot.training.plugins import require_plugins
 from tradingbot.training.run_policy import open_policy
 from tradingbot.training.session import RUNS_FOLDER

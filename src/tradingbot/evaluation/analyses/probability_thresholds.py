@@ -28,7 +28,7 @@ from tradingbot.supervised.model_manifest import read_manifest
 from tradingbot.supervised.model_names import models_folder
 from tradingbot.training.config_files import config_of_mapping, override_config
 from tradingbot.training.data import open_data
-from tradingbot.training.own_dataset import with_own_dataset
+from tradingbot.training.own_dataset_names import with_own_dataset
 from tradingbot.training.trial_ledger import count_evaluation, data_key, model_key
 
 Part = Literal["validation", "test"]

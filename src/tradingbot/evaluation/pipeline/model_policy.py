@@ -39,7 +39,7 @@ from tradingbot.training.config import TrainConfig
 from tradingbot.training.config_files import config_of_mapping
 from tradingbot.training.data import TrainingData, open_data
 from tradingbot.training.data_hashes import bars_sha256
-from tradingbot.training.own_dataset import with_own_dataset
+from tradingbot.training.own_dataset_names import with_own_dataset
 from tradingbot.training.supervised.data import open_source
 from tradingbot.training.trial_ledger import data_key, model_key
 
