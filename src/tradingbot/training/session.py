@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -12,7 +12,7 @@ from pathlib import Path
 from torch import Tensor
 
 from tradingbot.domain.errors import ConfigError, InterruptionError
-from tradingbot.domain.events.event import CallbackList, EventCallback
+from tradingbot.domain.events.event import CallbackList
 from tradingbot.domain.events.training import Ended
 from tradingbot.learning.device import within_memory
 from tradingbot.learning.guards import FlightRecorder
@@ -45,26 +45,12 @@ from tradingbot.training.result_file import TrainResult
 from tradingbot.training.results import judge_result
 from tradingbot.training.run_plan import plan_run
 from tradingbot.training.run_policy import describe_acting
+from tradingbot.training.session_callbacks import SessionCallbacks
 from tradingbot.training.setup import TrainingSetup, build_training_setup, choose_device
 from tradingbot.training.trial_ledger import count_training
 
 RUNS_FOLDER = "runs"
-
-
-@dataclass(frozen=True)
-class SessionCallbacks:
-    """Callbacks of a run: events, notes, progress, and the request to stop."""
-
-    event_callbacks: Callable[[RunDirectory, TrainConfig], Sequence[EventCallback]] = (
-        lambda _run, _config: ()
-    )
-    note: Callable[[str], None] = lambda _: None
-    """Told in words what is done now."""
-    preparing: Callable[[str, int, int], None] = lambda _stage, _done, _total: None
-    """Told (stage, updates so far, of how many) of pre-training and cloning."""
-    interrupted: Callable[[], bool] = lambda: False
-    finished: Callable[[RunDirectory, TrainConfig], None] = lambda _run, _config: None
-    """Told when everything of a finished run is on disk."""
+__all__ = ["RUNS_FOLDER", "SessionCallbacks", "SessionResult", "begin_run", "resume_session"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,7 +213,11 @@ def _train(run: RunDirectory, work: _Work, callbacks: SessionCallbacks) -> Sessi
         if ended.ending == "interrupted":
             return _interrupted(run, ended)
         callbacks.note("judge the best weights on validation and test")
-        result, selected = _judge(work, trainer, writer, ended)
+        try:  # its figures are made again where it is resumed
+            with callbacks.at_once():
+                result, selected = _judge(work, trainer, writer, ended)
+        except InterruptionError:
+            return _interrupted(run, ended)
     per_year, now = work.data.bars_per_year, datetime.now(UTC)
     conclude_training(
         trial, run, work.workspace, result, selected=selected, bars_per_year=per_year, at=now

@@ -237,6 +237,7 @@ def _listeners(stack: ExitStack, stop: StopRequest, *, as_json: bool) -> Session
         note=lambda text: print_note(f"• {text}"),
         preparing=preparing,
         interrupted=stop,
+        at_once=stop.at_once,
         finished=lambda run, config: log_artifacts(run, config, note=print_note),
     )
 
