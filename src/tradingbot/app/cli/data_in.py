@@ -271,9 +271,11 @@ def _store(
 ) -> None:
     """Ingest what a source delivers and say what was stored; options are those of `ingest`."""
     from tradingbot.app.dataset_users import id_behind
+    from tradingbot.data.atomic import require_writable
     from tradingbot.data.ingest import ingest
     from tradingbot.data.store import BarStore
 
+    require_writable(invocation.workspace)  # before bars are fetched or generated
     with progress_bar("bars") as progress:
         store = BarStore(invocation.workspace)
         before = id_behind(store, name)

@@ -184,7 +184,8 @@ def _read(
     config = load_over_sleeves(chosen, options, spelled, workspace=workspace)
     from tradingbot.training.early_refusals import refuse_early
 
-    refuse_early(config, workspace, name)
+    said = "" if "symbols" in options else chosen
+    refuse_early(config, workspace, name, symbols_of=said and f"--preset {said}")
     return config
 
 

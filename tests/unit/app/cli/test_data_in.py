@@ -8,8 +8,10 @@ import pytest
 
 from fixtures.small_runs import make_run
 from fixtures.watched_sessions import make_session
+from tradingbot.app.cli.application import run
 from tradingbot.app.cli.options import read_pairs
 from tradingbot.configuration.option_values import read_values
+from tradingbot.data.sources.synthetic import SyntheticSource
 from tradingbot.data.store import BarStore
 from tradingbot.domain.errors import ConfigError
 
@@ -202,3 +204,15 @@ def test_name_that_is_given_to_other_bars_warns_of_what_uses_the_old_ones(
     assert "other" not in told.replace("other bars", "")
     back = call("data", "import", str(real_file), "--name", "mine", "--json").document["replaced"]
     assert (back["runs"], back["sessions"], back["models"]) == ([], [], [])
+
+
+def test_workspace_that_cannot_be_written_is_refused_before_bars_are_generated(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fetch(*_: object) -> None:
+        raise AssertionError("bars were generated")
+
+    monkeypatch.setattr(SyntheticSource, "fetch", fetch)
+
+    assert run(["--workspace", "/proc/nope", "data", "generate", "--name", "x"]) == 2
+    assert "/proc/nope" in capsys.readouterr().err
