@@ -1,8 +1,11 @@
 """Train PPO of Stable-Baselines3 in a Gymnasium environment of your bars (extra: train)."""
 
-from stable_baselines3 import PPO
-
 import tradingbot as tb
+
+try:
+    from stable_baselines3 import PPO
+except ModuleNotFoundError:
+    raise SystemExit("This needs Stable-Baselines3. Run: make install EXTRA=train") from None
 
 bars = tb.generate_bars("planted", symbols=["SPY"], start="2025-01-02", kappa=0.3)  # synthetic
 env = tb.make_env(bars, actions="target", reward="log_growth", observation="flat", episode_bars=128)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
@@ -15,7 +16,9 @@ from fixtures.run_bits import fingerprint
 from fixtures.tiny_portfolio import JOINT, MASTER, begin_agents
 from fixtures.tiny_training import tiny_arguments, tiny_config
 from fixtures.warm_process import WarmProcess
+from tradingbot.app.cli.application import run as run_command
 from tradingbot.runs import RunDirectory, read_journal
+from tradingbot.training import session
 from tradingbot.training.session import begin_run, resume_session
 
 Event = dict[str, object]
@@ -106,6 +109,30 @@ def test_run_asked_to_stop_saves_leaves_and_goes_on_to_the_same_bits(
     assert "Traceback" not in said
     assert run.status().state == "interrupted"
 
+    assert fingerprint(resume_session("killed", tmp_path).run) == fingerprint(whole)
+
+
+def test_run_asked_to_stop_while_it_is_judged_leaves_at_once_and_is_judged_when_resumed(
+    tmp_path: Path,
+    whole: RunDirectory,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    judged = list[str]()
+
+    def stop(*given: object, **options: object) -> object:
+        os.kill(os.getpid(), signal.SIGTERM)
+        judged.append("went on")
+        return judge(*given, **options)
+
+    judge = session.judge_result
+    with monkeypatch.context() as patched:
+        patched.setattr(session, "judge_result", stop)
+        code = run_command(tiny_arguments(tmp_path, "--name", "killed"))
+
+    assert (code, judged) == (143, [])
+    assert "train --resume killed" in capsys.readouterr().err
+    assert RunDirectory.open(tmp_path / "runs" / "killed").status().state == "interrupted"
     assert fingerprint(resume_session("killed", tmp_path).run) == fingerprint(whole)
 
 

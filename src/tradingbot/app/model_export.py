@@ -88,11 +88,29 @@ def export_model(
         path = Path(folder) / f"{run.id}.zip"
         verdict = read_verdict(run, workspace)
         exported = export_run(run, path, verdict=verdict, real=rows, real_sleeves=sleeves)
+        _require_same_model(registry, run, exported, note)
         version = registry.register(path, at=at)
         if out is not None:
             with atomic_file(out) as temporary:
                 shutil.copyfile(path, temporary)
     return RegisteredExport(version, registry.bundle_path(version), exported, note)
+
+
+def _require_same_model(
+    registry: ModelRegistry, run: RunDirectory, exported: ExportedRun, note: str
+) -> None:
+    """Refuse a second model of a run that differs only in what it could be compared with."""
+    known = [each for each in registry.versions() if each.run == run.id]
+    if not note or not known or exported.sha256 in [each.bundle_sha256 for each in known]:
+        return
+    last = known[-1].name
+    raise ConfigError(
+        f"a run must be exported again with its own bars, not with other bars than model {last} "
+        "of it",
+        was=note,
+        where=run.id,
+        remedy=f"Use {last}, or bring the bars back first",
+    )
 
 
 def read_verdict(run: RunDirectory, workspace: Path) -> BundleVerdict:
@@ -126,11 +144,12 @@ def _own_rows(run: RunDirectory, workspace: Path) -> tuple[Tensor | None, Tensor
     from tradingbot.envs.population.layout import market_table
     from tradingbot.training.config_files import config_of_mapping
     from tradingbot.training.data import open_data
+    from tradingbot.training.own_dataset_names import require_own_dataset
     from tradingbot.training.setup import env_config
     from tradingbot.training.sleeve_book import open_book
 
     try:
-        config = config_of_mapping(run.record.config)
+        config = require_own_dataset(config_of_mapping(run.record.config), run, workspace)
         data = open_data(config, workspace)
     except UserError as e:
         return None, None, f"the run's data cannot be opened: {e}"

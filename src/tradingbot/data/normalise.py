@@ -178,6 +178,8 @@ def _closes(
         stamp_checks.require_closings(stamps, symbols, calendar, is_computed=False, where=where)
         stamp_checks.require_no_openings(stamps, symbols, calendar, rules.timeframe, where=where)
         return stamps
+    if not rules.timeframe.is_daily:
+        stamp_checks.require_starts(stamps, symbols, calendar, where=where)
     _require_starts(stamps, calendar, rules, where=where)
     closed_at = calendar.close_of(stamps, rules.timeframe, rules.grid)
     stamp_checks.require_closings(closed_at, symbols, calendar, is_computed=True, where=where)

@@ -21,9 +21,11 @@ _MIN_STEPS = 3
 _OPENINGS = 5
 _OPENINGS_FRAC = 0.02
 # Sessions of so many bars, of which so few have one at their end: the last bar is never there.
-_FULL_SESSION_BARS = 3
-_MIN_SESSIONS = 20
-_CLOSINGS_FRAC = 0.1
+FULL_SESSION_BARS = 3
+MIN_SESSIONS = 20
+# So few full sessions say which end their stamps mark, where most of them agree.
+_FEWEST_SESSIONS = 2
+EDGE_BARS_FRAC = 0.1
 # Stamps at so many hours of the day, or so often on closed days, come from no exchange.
 _CLOCK_HOURS = 22
 _CLOSED_DAYS_FRAC = 0.1
@@ -104,6 +106,35 @@ def require_closings(
         )
 
 
+def require_starts(
+    stamps: pl.Series, symbols: pl.Series, calendar: TradingCalendar, *, where: str
+) -> None:
+    """Refuse opening stamps that lie where sessions end, and hardly ever where they begin.
+
+    So look closes that are taken for openings: every bar would be known one bar too late, and one
+    of each session would lie beyond its end.
+
+    Raises:
+        DataError: Naming the first such symbol.
+    """
+    counts = count_session_edges(stamps, symbols, calendar.sessions())
+    full, ends = pl.col("full_sessions"), pl.col("closings")
+    late = counts.filter(
+        (full >= _FEWEST_SESSIONS)
+        & (2 * ends > full)
+        & (pl.col("openings") < EDGE_BARS_FRAC * pl.col("sessions"))
+    )
+    if late.height:
+        symbol, hits, sessions = late.select("symbol", "closings", "full_sessions").row(0)
+        raise DataError(
+            "a bar must not open when its session closes",
+            was=f"{symbol} in {hits} of {sessions} sessions, and hardly ever at its opening",
+            where=where,
+            remedy=remedy_around_the_clock(stamps, calendar)
+            or "They mark the bars' closes: say --stamps close; or check --time-zone",
+        )
+
+
 def require_no_openings(
     stamps: pl.Series,
     symbols: pl.Series,
@@ -170,7 +201,7 @@ def count_session_edges(
         is_closing=pl.Series(at[inside] == ends[number[inside]]),
     )
     per_session = known.group_by("symbol", "session", maintain_order=True).agg(
-        is_full=(~pl.col("is_opening")).sum() >= _FULL_SESSION_BARS,
+        is_full=(~pl.col("is_opening")).sum() >= FULL_SESSION_BARS,
         is_opening=pl.col("is_opening").any(),
         is_closing=pl.col("is_closing").any(),
         opening=pl.col("at").min(),
@@ -193,7 +224,7 @@ def is_early() -> pl.Expr:
 def is_endless() -> pl.Expr:
     """True where a row of `count_session_edges` has enough sessions, and hardly one that ends."""
     full = pl.col("full_sessions")
-    return (full >= _MIN_SESSIONS) & (pl.col("closings") < _CLOSINGS_FRAC * full)
+    return (full >= MIN_SESSIONS) & (pl.col("closings") < EDGE_BARS_FRAC * full)
 
 
 def remedy_around_the_clock(stamps: pl.Series, calendar: TradingCalendar) -> str | None:

@@ -124,6 +124,11 @@ class BarStore:
         """
         return _open_folder(self.find(reference))
 
+    def open_content(self, sha256: str) -> Dataset | None:
+        """Open a dataset by its whole content hash, whatever names mean now; None: not stored."""
+        folder = self._datasets / sha256[:_DIGITS]
+        return _open_folder(folder) if (folder / MANIFEST_FILE).is_file() else None
+
     def find(self, reference: str) -> Path:
         """Return the folder of a dataset as `open` does, whether or not it is damaged.
 

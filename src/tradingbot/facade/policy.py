@@ -29,6 +29,7 @@ from tradingbot.runs.policy import load_policy as load_acting
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.config_files import config_of_mapping
 from tradingbot.training.data import open_data
+from tradingbot.training.own_dataset_names import with_own_dataset
 from tradingbot.training.plugins import require_plugins
 from tradingbot.training.run_policy import open_policy
 from tradingbot.training.session import RUNS_FOLDER
@@ -215,6 +216,7 @@ def load_policy(run: Run | str | Path, *, workspace: str | Path | None = None) -
     """
     found, folder = locate_run(run, workspace)
     config = config_of_mapping(found.record.config)
+    config = with_own_dataset(config, found.record.data.dataset_sha256, folder)
     require_plugins(config)
     acting_checkpoint(found)  # refused now, not in the middle of a backtest
     return LoadedPolicy(found, config, folder, load_chain(found) if is_portfolio(found) else None)

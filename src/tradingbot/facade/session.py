@@ -191,7 +191,9 @@ def _is_synthetic(settings: SessionSettings, workspace: Path) -> bool:
     """Tell whether bars were generated: by the run itself, or in the dataset that is replayed."""
     if settings.dataset is None:
         return True
-    return BarStore(workspace).open(settings.dataset).manifest.provenance.synthetic
+    store = BarStore(workspace)
+    stored = store.open_content(settings.data_sha256) or store.open(settings.dataset)
+    return stored.manifest.provenance.synthetic
 
 
 def _micros(moment: Any) -> int:

@@ -26,7 +26,7 @@ from tradingbot.data.store import BarStore
 from tradingbot.data.synthetic.market import SyntheticMarket
 from tradingbot.data.universes import load_universe
 from tradingbot.domain.day_range import DayRange
-from tradingbot.domain.errors import DataError
+from tradingbot.domain.errors import ConfigError, DataError
 from tradingbot.domain.timeframe import BarGrid
 from tradingbot.envs.build_world import world_from_market, world_from_panel
 from tradingbot.envs.synthetic_market import inputs_of_market
@@ -43,6 +43,7 @@ from tradingbot.training.bars_per_year import bars_per_year
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.data_hashes import bars_sha256, world_sha256
 from tradingbot.training.sleeve_agents import open_sleeve_agents, portfolio_identity
+from tradingbot.training.sleeve_settings import explain_misfit
 from tradingbot.training.trained_sleeves import SleeveAgents
 
 REFERENCE_INDEX = "SPY"
@@ -145,7 +146,11 @@ def open_data(config: TrainConfig, workspace: Path) -> TrainingData:
     if config.environment.kind == "portfolio":
         sleeves = config.environment.portfolio.sleeves
         known = (data.world, data.identity, workspace)
-        return traded_by(open_sleeve_agents(sleeves, *known, periods=data.periods), data)
+        try:
+            agents = open_sleeve_agents(sleeves, *known, periods=data.periods)
+        except ConfigError as e:
+            raise explain_misfit(e, config, workspace) from e
+        return traded_by(agents, data)
     return data
 
 

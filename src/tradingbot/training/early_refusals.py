@@ -22,7 +22,7 @@ from tradingbot.configuration.part_names import (
 from tradingbot.domain.errors import (
     DataError,
     UserError,
-    require_known,
+    suggest,
 )
 from tradingbot.domain.feature_set import FeatureSet
 from tradingbot.supervised.model_names import NO_MODEL, models_folder, require_model, split_models
@@ -33,13 +33,16 @@ if TYPE_CHECKING:
     from tradingbot.data.store import Dataset
 
 
-def refuse_early(config: TrainConfig, workspace: Path, name: str | None = None) -> None:
+def refuse_early(
+    config: TrainConfig, workspace: Path, name: str | None = None, *, symbols_of: str = ""
+) -> None:
     """Refuse a training whose data, parts, name or place are not there.
 
     Args:
         config: Of a run that is to begin.
         workspace: Where it will be.
         name: Its id; None: one is made.
+        symbols_of: Preset or file that says which symbols get an agent; empty where an option does.
 
     Raises:
         UserError: Saying what is not as it must be, and what to do.
@@ -57,7 +60,7 @@ def refuse_early(config: TrainConfig, workspace: Path, name: str | None = None) 
     if config.task.probabilities != NO_MODEL:
         for model in split_models(config.task.probabilities):
             require_model(models_folder(workspace), model)
-    refuse_data_early(config, workspace)
+    refuse_data_early(config, workspace, symbols_of)
     from tradingbot.data.atomic import require_writable
     from tradingbot.training.tracking import require_trackers
 
@@ -116,8 +119,13 @@ def require_certified(
         raise type(e)(e.rule, was=e.was, where=e.where, remedy=remedy) from e
 
 
-def refuse_data_early(config: TrainConfig, workspace: Path) -> None:
+def refuse_data_early(config: TrainConfig, workspace: Path, symbols_of: str = "") -> None:
     """Refuse a dataset or market that is not there, and symbols that it does not have.
+
+    Args:
+        config: Of a run that is to begin.
+        workspace: Where it will be.
+        symbols_of: See `refuse_early`.
 
     Raises:
         UserError: Saying which.
@@ -135,5 +143,12 @@ def refuse_data_early(config: TrainConfig, workspace: Path) -> None:
         parse_params(market(config.market.name), config.market.params)
         known = load_universe(config.market.universe).symbols
     for symbol in config.symbols:
-        rule = "symbols that get an agent must be in the data"
-        require_known(symbol, known, rule, where="symbols", error=DataError)
+        if symbol not in known:
+            said = f"symbols, which {symbols_of} says" if symbols_of else "symbols"
+            raise DataError(
+                "symbols that get an agent must be in the data",
+                was=repr(symbol),
+                where=said,
+                remedy=f"Take all of the data with --set symbols=[], or some with --symbols. "
+                f"{suggest(symbol, known)}",
+            )

@@ -40,6 +40,7 @@ from tradingbot.training.migration_cost import (
     choose_factor,
     measure_cost,
 )
+from tradingbot.training.own_dataset_names import require_own_dataset
 from tradingbot.training.preparation import prepare_training_setup
 from tradingbot.training.results import backtest_agents
 from tradingbot.training.run_plan import plan_run
@@ -98,7 +99,7 @@ def migrate_run(
     rule = "run must have a whole checkpoint to be migrated"
     checkpoint = require_checkpoint(source, "best", None, rule=rule, remedy="Train it first")
     with torch_threads(config.threads):
-        data = open_data(config, workspace)
+        data = open_data(require_own_dataset(config, source, workspace), workspace)
         require_fit(
             checkpoint.manifest,
             feature_ids=data.identity.feature_ids,

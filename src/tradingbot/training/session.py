@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -12,7 +12,7 @@ from pathlib import Path
 from torch import Tensor
 
 from tradingbot.domain.errors import ConfigError, InterruptionError
-from tradingbot.domain.events.event import CallbackList, EventCallback
+from tradingbot.domain.events.event import CallbackList
 from tradingbot.domain.events.training import Ended
 from tradingbot.learning.device import within_memory
 from tradingbot.learning.guards import FlightRecorder
@@ -27,6 +27,7 @@ from tradingbot.runs.loading import labels_of
 from tradingbot.runs.manifest import CheckpointManifest
 from tradingbot.runs.record import draw_seed
 from tradingbot.runs.resuming import ResumePoint, resume_run
+from tradingbot.training import own_dataset
 from tradingbot.training.agent_scores import choosing_bars, scores_on
 from tradingbot.training.checkpoint_writer import (
     CheckpointWriter,
@@ -44,26 +45,12 @@ from tradingbot.training.result_file import TrainResult
 from tradingbot.training.results import judge_result
 from tradingbot.training.run_plan import plan_run
 from tradingbot.training.run_policy import describe_acting
+from tradingbot.training.session_callbacks import SessionCallbacks
 from tradingbot.training.setup import TrainingSetup, build_training_setup, choose_device
 from tradingbot.training.trial_ledger import count_training
 
 RUNS_FOLDER = "runs"
-
-
-@dataclass(frozen=True)
-class SessionCallbacks:
-    """Callbacks of a run: events, notes, progress, and the request to stop."""
-
-    event_callbacks: Callable[[RunDirectory, TrainConfig], Sequence[EventCallback]] = (
-        lambda _run, _config: ()
-    )
-    note: Callable[[str], None] = lambda _: None
-    """Told in words what is done now."""
-    preparing: Callable[[str, int, int], None] = lambda _stage, _done, _total: None
-    """Told (stage, updates so far, of how many) of pre-training and cloning."""
-    interrupted: Callable[[], bool] = lambda: False
-    finished: Callable[[RunDirectory, TrainConfig], None] = lambda _run, _config: None
-    """Told when everything of a finished run is on disk."""
+__all__ = ["RUNS_FOLDER", "SessionCallbacks", "SessionResult", "begin_run", "resume_session"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,8 +136,7 @@ def resume_session(
         force: Accept what differs, and record it.
 
     Raises:
-        ConfigError: If the run is in use, configuration, data or code differ, or its training has
-            ended and is to go on.
+        ConfigError: If it is in use, anything differs, or its training has ended and is to go on.
         UserError: If anything else is not as it must be.
     """
     callbacks = callbacks or SessionCallbacks()
@@ -162,7 +148,7 @@ def resume_session(
     with run.hold(), torch_threads(config.threads):
         _refuse_another_budget(run, own, config)
         callbacks.note("open the data")
-        data = open_data(config, workspace)
+        data = own_dataset.open_own_data(config, run, workspace)
         plan = replace(plan_run(config, data), seed=config.seed)
         point = resume_run(run, plan, at=datetime.now(UTC), force=force)
         for reason in (*point.skipped, *point.forced):
@@ -227,7 +213,11 @@ def _train(run: RunDirectory, work: _Work, callbacks: SessionCallbacks) -> Sessi
         if ended.ending == "interrupted":
             return _interrupted(run, ended)
         callbacks.note("judge the best weights on validation and test")
-        result, selected = _judge(work, trainer, writer, ended)
+        try:  # its figures are made again where it is resumed
+            with callbacks.at_once():
+                result, selected = _judge(work, trainer, writer, ended)
+        except InterruptionError:
+            return _interrupted(run, ended)
     per_year, now = work.data.bars_per_year, datetime.now(UTC)
     conclude_training(
         trial, run, work.workspace, result, selected=selected, bars_per_year=per_year, at=now

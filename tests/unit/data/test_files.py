@@ -291,3 +291,21 @@ def test_real_file_is_imported_whole_and_exactly(real_data, name, rows, options)
     delay = (bars["closed_at"] - original["timestamp"]).dt.total_minutes()
     assert delay.min() >= 0
     assert set(delay.unique()) <= ({30, 60} if "1d" not in options.values() else set(delay))
+
+
+def test_two_bars_of_one_time_are_refused_with_file_and_lines(fetch, tmp_path: Path) -> None:
+    other = ROWS[0].replace(",100", ",999")
+    with pytest.raises(DataError, match=r"must not differ \[CONFLICTING_DUPLICATE\]") as refused:
+        fetch("\n".join([HEADER, *ROWS, other, ROWS[1]]) + "\n", sort=True)
+    assert "bars.csv line 2 and bars.csv line 5 (AAPL that closes at" in str(refused.value)
+
+    folder = tmp_path / "two"
+    folder.mkdir()
+    for name, row in (("a.csv", ROWS[0]), ("b.csv", other)):
+        (folder / name).write_text("\n".join([HEADER, row, *ROWS[1:]]) + "\n")
+    with pytest.raises(DataError, match=r"a.csv line 2 and b.csv line 2"):
+        FileSource(FileImport(path=folder, sort=True)).fetch()
+
+
+def test_repeated_rows_are_no_conflict(fetch) -> None:
+    assert fetch("\n".join([HEADER, *ROWS, ROWS[0]]) + "\n", sort=True).bars.height == 4

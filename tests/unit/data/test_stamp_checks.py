@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date, timedelta
 
 import polars as pl
@@ -156,3 +157,25 @@ def test_count_session_edges_counts_per_symbol_and_leaves_touching_sessions_out(
     assert count_session_edges(
         ROUND["opened_at"], pl.repeat("A", ROUND.height, eager=True), always
     ).is_empty()
+
+
+@pytest.mark.parametrize("length", ["15m", "30m", "1h"])
+@pytest.mark.parametrize("kind", BarGrid)
+@pytest.mark.parametrize("last", [date(2024, 1, 4), date(2024, 3, 28)])
+def test_closes_taken_for_openings_are_refused_with_the_option_that_mends_it(
+    length: str, kind: BarGrid, last: date
+) -> None:
+    closes = grid(last=last, length=length, kind=kind)["closed_at"]
+    rules = StampRules(timeframe=Timeframe.parse(length), grid=kind)
+
+    with pytest.raises(DataError, match=r"not open when .* AAPL in .* say --stamps close") as told:
+        to_bars(table(closes), COLUMNS, rules, where="f")
+    assert "check --time-zone" in str(told.value)
+    assert to_bars(table(closes), COLUMNS, replace(rules, stamps="close"), where="f").height
+
+
+def test_openings_after_hours_pass_beside_those_of_the_session() -> None:
+    late = [each + 7 * HOUR for each in OPENS if each.hour in (13, 14) and each.minute == 30]
+    both = pl.concat([OPENS, pl.Series(late).cast(OPENS.dtype)]).unique().sort()
+
+    assert to_bars(table(both), COLUMNS, StampRules(), where="f").height == len(both)

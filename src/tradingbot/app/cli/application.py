@@ -32,7 +32,7 @@ from tradingbot.app.cli.invocation import (
     require_sane_arguments,
     take_plugins,
 )
-from tradingbot.app.cli.usage_errors import describe_usage
+from tradingbot.app.cli.usage_errors import asked_command, describe_usage
 from tradingbot.app.console import print_note
 from tradingbot.data.publishing import use_mirror
 from tradingbot.domain.errors import TradingBotError
@@ -134,7 +134,8 @@ def run(arguments: Sequence[str]) -> int:
     except typer.TyperException as e:
         message = " ".join(e.format_message().split())
         if message:  # empty where no arguments were given and the help has been shown
-            invocation.print_error(describe_usage(message, arguments))
+            told = describe_usage(message, arguments, asked_command(e))
+            invocation.print_error(invocation.with_workspace(told))
     except (KeyboardInterrupt, typer.Abort):
         invocation.print_error("interrupted")
         return EXIT_INTERRUPTED

@@ -19,6 +19,7 @@ from tradingbot.app.cli.executor_options import (
 )
 from tradingbot.app.cli.invocation import JsonOption, invocation_of
 from tradingbot.app.console import print_note, print_table, print_text, progress_bar, show_json
+from tradingbot.domain.counts import counted
 from tradingbot.domain.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -102,7 +103,9 @@ def start(  # noqa: PLR0913 - one option for each thing that a node has
         started = start_nodes(folder, settings, nodes, progress=progress)
     if show_json(as_json, {"address": started[0].head, "nodes": _plain(started)}):
         return
-    print_text(f"Cluster {started[0].head}: {len(started)} nodes of this machine are up")
+    verb = "is" if len(started) == 1 else "are"
+    nodes_up = counted(len(started), "node")
+    print_text(f"Cluster {started[0].head}: {nodes_up} of this machine {verb} up")
     print_note("The file token of the folder cluster lets its reader run code here: keep it")
     invocation.print_hint("Use it: tradingbot evaluate RUN --executor ray")
     invocation.print_hint("Stop it: tradingbot cluster stop")
@@ -162,7 +165,9 @@ def stop(context: typer.Context, as_json: JsonOption = False) -> None:
 
     stopped = stop_nodes(invocation_of(context).workspace.absolute() / CLUSTER_FOLDER)
     if not show_json(as_json, {"stopped": [node.name for node in stopped]}):
-        print_text(f"{len(stopped)} nodes were stopped" if stopped else "No node was started here")
+        verb = "was" if len(stopped) == 1 else "were"
+        told = f"{counted(len(stopped), 'node')} {verb} stopped"
+        print_text(told if stopped else "No node was started here")
 
 
 def _plain(nodes: list[StartedNode]) -> list[dict[str, object]]:

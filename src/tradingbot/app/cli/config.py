@@ -26,7 +26,7 @@ KindOption = Annotated[
     Kind | None,
     Option(
         help="What it configures; if left out, pipeline where there is such a preset, else the "
-        "others. A file is a pipeline's."
+        "others. A file is of the kind that knows most of its keys."
     ),
 ]
 
@@ -132,7 +132,7 @@ def _load(reference: str, kind: Kind | None) -> _Shown:
     from tradingbot.configuration.files import load_config, preset_folder, read_merged
 
     fitting = [each for each in KINDS if reference in _presets(each)]
-    chosen: Kind = kind or (fitting[0] if fitting else "pipeline")
+    chosen: Kind = kind or (fitting[0] if fitting else _kind_of_file(reference))
     if chosen == "pipeline":
         loaded = load_config(reference)
         config = loaded.config
@@ -148,3 +148,28 @@ def _load(reference: str, kind: Kind | None) -> _Shown:
 
     evaluated = load_evaluate_config(reference)
     return _Shown(chosen, as_plain_values(evaluated), evaluated.config_hash, files)
+
+
+def _kind_of_file(reference: str) -> Kind:
+    """Return the kind that knows most of a file's own keys, a pipeline where several do."""
+    from dataclasses import fields
+
+    from tradingbot.configuration.pipeline import PipelineConfig
+    from tradingbot.configuration.yaml_reader import read_document
+    from tradingbot.domain.errors import UserError
+    from tradingbot.evaluation.pipeline.config import EvaluateConfig
+    from tradingbot.training.config import TrainConfig
+
+    known: dict[Kind, set[str]] = {
+        "pipeline": {*PipelineConfig.model_fields},
+        "training": {*TrainConfig.model_fields},
+        "evaluation": {each.name for each in fields(EvaluateConfig)},
+    }
+    try:
+        values = read_document(Path(reference)).values
+    except UserError:  # said again, with what is wrong, where it is loaded
+        return "pipeline"
+    parents = [each for each in KINDS if values.get("extends") in _presets(each)]
+    return max(
+        KINDS, key=lambda each: (len(known[each] & values.keys()), not parents or each in parents)
+    )

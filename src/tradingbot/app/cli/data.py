@@ -185,6 +185,8 @@ def show_split(
 
 def print_report(report: QualityReport, *, title: str) -> None:
     """Print a readiness report for people."""
+    from tradingbot.data.quality.calendar_checks import LOW_COVERAGE_FRAC
+
     keys = ("severity", "code", "symbols", "count", "action", "message", "example")
     rows = [[row[key] for key in keys] for row in report.summary_rows()]
     columns = ["severity", "code", "symbols", "count", "action", "what", "example"]
@@ -193,6 +195,8 @@ def print_report(report: QualityReport, *, title: str) -> None:
     covered = report.coverage.by_symbol
     expected, present = int(covered["expected"].sum()), int(covered["present"].sum())
     verdict = "ready" if report.ready else "not ready"
+    if report.ready and present < LOW_COVERAGE_FRAC * expected:
+        verdict = "ready, with gaps: see LOW_COVERAGE and what is missing before you trust it"
     print_note(
         f"{verdict}: {report.rows:,} bars, {present:,} of {expected:,} expected bars present "
         f"({present / max(expected, 1):.2%}), {report.quarantined_rows:,} rows in quarantine"

@@ -131,6 +131,7 @@ def join_sentiment(  # noqa: PLR0913 - one option for each way in which files of
 
     Example: [bold]tradingbot data join us143 --sentiment scores.parquet --name us143-scored[/bold]
     """
+    from tradingbot.app.dataset_users import id_behind
     from tradingbot.data.dataset_names import require_name
     from tradingbot.data.ingest import Ingested, join_covariates
     from tradingbot.data.store import BarStore
@@ -140,8 +141,9 @@ def join_sentiment(  # noqa: PLR0913 - one option for each way in which files of
     store = BarStore(invocation.workspace)
     opened = store.open(dataset)
     scores = _read_scores(sentiment, sentiment_column, sentiment_range, sentiment_delay)
+    before = id_behind(store, name)
     joined = join_covariates(opened, scores, store, name=name)
-    show_stored(invocation, Ingested(joined, ()), name, as_json=as_json)
+    show_stored(invocation, Ingested(joined, ()), name, before=before, as_json=as_json)
 
 
 def _read_scores(
@@ -209,6 +211,7 @@ def plant_signal(
 
     Example: [bold]tradingbot data plant us143 --name us143-planted --kappa 0.06[/bold]
     """
+    from tradingbot.app.dataset_users import id_behind
     from tradingbot.data.dataset_names import require_name
     from tradingbot.data.ingest import Ingested
     from tradingbot.data.store import BarStore
@@ -217,8 +220,9 @@ def plant_signal(
     require_name(name)
     invocation = invocation_of(context)
     store = BarStore(invocation.workspace)
+    before = id_behind(store, name)
     planted = plant_dataset(store.open(dataset), store, name=name, kappa=kappa, phi=phi, seed=seed)
-    show_stored(invocation, Ingested(planted, ()), name, as_json=as_json)
+    show_stored(invocation, Ingested(planted, ()), name, before=before, as_json=as_json)
 
 
 @app.command("download")
@@ -266,13 +270,17 @@ def _store(
     invocation: Invocation, source: BarSource, name: str, *, as_json: bool, **options: Any
 ) -> None:
     """Ingest what a source delivers and say what was stored; options are those of `ingest`."""
+    from tradingbot.app.dataset_users import id_behind
+    from tradingbot.data.atomic import require_writable
     from tradingbot.data.ingest import ingest
     from tradingbot.data.store import BarStore
 
+    require_writable(invocation.workspace)  # before bars are fetched or generated
     with progress_bar("bars") as progress:
         store = BarStore(invocation.workspace)
+        before = id_behind(store, name)
         ingested = ingest(source, store, name=name, progress=progress, **options)
-    show_stored(invocation, ingested, name, as_json=as_json)
+    show_stored(invocation, ingested, name, before=before, as_json=as_json)
 
 
 def _load_universe(name: str | None) -> Universe | None:

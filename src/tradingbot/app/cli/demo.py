@@ -169,7 +169,9 @@ def _training_words(training: TrainingDemo) -> str:
 
     test = training.result.parts[-1]
     share, gate = test.share_of_oracle, training.result.gates[-1]
-    earned = "no oracle that earns" if share is None else f"{share.estimate:.0%} of the oracle"
+    earned = "no oracle that earns"
+    if share is not None:
+        earned = f"{share.estimate:.0%} of the oracle (fat tails, and a minute's budget)"
     encoder_words = " on a pre-trained encoder" if is_pretrained(training.config) else ""
     return f"{len(test.agents)} agents{encoder_words}: {earned} on the test part; {gate.words}"
 

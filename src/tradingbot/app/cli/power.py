@@ -182,6 +182,7 @@ def _run_config(
 ) -> tuple[RunDirectory, TrainConfig]:
     from tradingbot.training.config_files import config_of_mapping
     from tradingbot.training.early_refusals import refuse_data_early
+    from tradingbot.training.own_dataset_names import require_own_dataset
 
     if preset is not None or options:
         raise ConfigError(
@@ -190,7 +191,7 @@ def _run_config(
             remedy="Leave them out, or name the dataset",
         )
     run = look_up_run(invocation, subject)
-    config = config_of_mapping(run.record.config)
+    config = require_own_dataset(config_of_mapping(run.record.config), run, invocation.workspace)
     refuse_data_early(config, invocation.workspace)
     return run, config
 

@@ -9,16 +9,31 @@ from tradingbot.app.cli.invocation import Invocation
 from tradingbot.app.console import print_note, print_table, show_json
 
 if TYPE_CHECKING:
+    from tradingbot.app.dataset_users import DatasetUsers
     from tradingbot.data.ingest import Ingested
     from tradingbot.data.quality.check import Finding
 
 
-def show_stored(invocation: Invocation, ingested: Ingested, name: str, *, as_json: bool) -> None:
-    """Show a new dataset, and what was found wrong with its rows."""
+def show_stored(
+    invocation: Invocation, ingested: Ingested, name: str, *, before: str | None, as_json: bool
+) -> None:
+    """Show a new dataset, what was found wrong with its rows, and who uses the bars before it.
+
+    Args:
+        invocation: Of the command.
+        ingested: What was stored.
+        name: What it is called from now on.
+        before: Id of what was called so until now; None: nothing was.
+        as_json: Print one document.
+    """
+    from tradingbot.app.dataset_users import find_users
     from tradingbot.data.sources.vendor_source import SYMBOLS_WITHOUT_BARS
 
     dataset, manifest = ingested.dataset, ingested.dataset.manifest
-    stored = {"manifest": manifest, "findings": ingested.findings}
+    replaced = None
+    if before not in (None, dataset.id):
+        replaced = find_users(invocation.workspace, str(before))
+    stored = {"manifest": manifest, "findings": ingested.findings, "replaced": replaced}
     if show_json(as_json, {"name": name, "id": dataset.id, **stored}):
         return
     kind = "synthetic" if manifest.provenance.synthetic else manifest.provenance.provider
@@ -38,7 +53,20 @@ def show_stored(invocation: Invocation, ingested: Ingested, name: str, *, as_jso
             f"{found[0].severity.value}: {sum(f.count for f in found):,} × {code}: "
             f"{found[0].message} ({found[0].action.value})"
         )
+    if replaced is not None:
+        _warn_of_replaced(name, replaced)
     invocation.print_hint(f"Next: tradingbot data validate {name}")
+
+
+def _warn_of_replaced(name: str, replaced: DatasetUsers) -> None:
+    used = "nothing in this workspace was made with them"
+    if replaced.words:
+        used = f"made with them: {replaced.words}, which go on with those"
+    print_note(
+        f"warning: {name} meant other bars until now, {replaced.id}; {used}. They stay stored: "
+        f"--dataset {replaced.id} takes them, and what is begun with {name} from now on takes the "
+        "new ones"
+    )
 
 
 def _by_code(findings: Sequence[Finding]) -> dict[str, list[Finding]]:

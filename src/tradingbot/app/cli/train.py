@@ -189,12 +189,15 @@ def _read(
     workspace: Path,
     name: str | None,
 ) -> TrainConfig:
-    from tradingbot.training.config_files import DEFAULT_PRESET, load_train_config
+    from tradingbot.training.config_files import DEFAULT_PRESET
+    from tradingbot.training.sleeve_settings import load_over_sleeves
 
-    config = load_train_config(DEFAULT_PRESET if preset is None else preset, options, spelled)
+    chosen = DEFAULT_PRESET if preset is None else preset
+    config = load_over_sleeves(chosen, options, spelled, workspace=workspace)
     from tradingbot.training.early_refusals import refuse_early
 
-    refuse_early(config, workspace, name)
+    said = "" if "symbols" in options else chosen
+    refuse_early(config, workspace, name, symbols_of=said and f"--preset {said}")
     return config
 
 
@@ -249,6 +252,7 @@ def _listeners(stack: ExitStack, stop: StopRequest, *, as_json: bool) -> Session
         note=lambda text: print_note(f"• {text}"),
         preparing=preparing,
         interrupted=stop,
+        at_once=stop.at_once,
         finished=lambda run, config: log_artifacts(run, config, note=print_note),
     )
 

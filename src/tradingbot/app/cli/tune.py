@@ -24,7 +24,7 @@ from tradingbot.app.cli.options import (
     split_commas,
 )
 from tradingbot.app.console import print_json, print_note, print_table, print_text, progress_bar
-from tradingbot.domain.errors import ConfigError, InterruptionError
+from tradingbot.domain.errors import ConfigError, InterruptionError, require_known
 from tradingbot.executors.workers import workers_by
 
 if TYPE_CHECKING:
@@ -151,6 +151,7 @@ def _request(  # noqa: PLR0913 - what the options came to
     storage: str | None,
 ) -> TuneRequest:
     """Refuse what can be refused without torch."""
+    from tradingbot.configuration.files import known_presets
     from tradingbot.training.config_files import DEFAULT_PRESET, load_train_config
     from tradingbot.training.early_refusals import refuse_early
     from tradingbot.tuning.optuna_study import require_optuna
@@ -167,6 +168,10 @@ def _request(  # noqa: PLR0913 - what the options came to
         rule = "tuning must have agents of single accounts"
         raise ConfigError(rule, was="environment.kind: portfolio", remedy="Tune its sleeves")
     texts = split_commas(space, "--space", "names", "ppo,encoder") if space else None
+    for text in texts or ():
+        if "/" not in text and not text.endswith((".yaml", ".yml")):
+            rule = "--space must name search spaces, or .yaml files"
+            require_known(text, known_presets("tuning"), rule)
     found = load_space(texts or [config.learner.name])
     require_tunable(config, found)
     refuse_early(config, invocation.workspace)

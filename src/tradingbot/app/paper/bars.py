@@ -80,7 +80,7 @@ def hours_of(settings: SessionSettings, inputs: MarketInputs, clock: Clock) -> E
 
 
 def open_bars(
-    workspace: Path, dataset: str | None, run: str
+    workspace: Path, dataset: str | None, run: str, sha256: str = ""
 ) -> tuple[MarketInputs, Provenance, str]:
     """Return bars on their grid, where they come from, and their hash.
 
@@ -88,12 +88,15 @@ def open_bars(
         workspace: Where datasets and runs are.
         dataset: Its name; None: the market that the run generated.
         run: Id of the run.
+        sha256: Content that a dataset had when it was chosen; its name may mean another since. Any
+            by default.
 
     Raises:
         ConfigError: If neither is there.
     """
     if dataset is not None:
-        stored = BarStore(workspace).open(dataset)
+        store = BarStore(workspace)
+        stored = (store.open_content(sha256) if sha256 else None) or store.open(dataset)
         manifest = stored.manifest
         return read_inputs(stored), manifest.provenance, manifest.content_sha256
     config = config_of(workspace, run)

@@ -9,12 +9,13 @@ from pathlib import Path
 from tradingbot import __version__
 from tradingbot.app.console import print_note, print_text, progress_bar, show_json
 from tradingbot.app.paper import signals
-from tradingbot.app.paper.session import open_session
+from tradingbot.app.paper.session import SessionBarsError, cancel_at_venue, open_session
 from tradingbot.app.paper.status import tell_ending
 from tradingbot.data.sources.pacing import Clock
 from tradingbot.data.sources.source import Progress
 from tradingbot.domain.errors import BrokerUnavailableError
 from tradingbot.domain.events.session import AlertLevel, AlertRaised
+from tradingbot.domain.trading_state import TradingState
 from tradingbot.runtime.session.bars import MarketBar
 from tradingbot.runtime.session.control import adopt
 from tradingbot.runtime.session.folder import Request, SessionFolder
@@ -175,6 +176,23 @@ def ask_session(
         if not show_json(as_json, {**document, "is_done": False}):
             print_text(f"{folder.name} was asked: {request.act}")
         return False
+    try:
+        is_done, state, why = _obey_here(workspace, folder, request, path)
+    except SessionBarsError as e:
+        if request.act != "kill":
+            raise
+        cancel_at_venue(folder)  # a kill is always heard; without bars nothing can be sold
+        is_done, state, why = False, TradingState.HALTED, f"its bars: {e}"
+    if not show_json(as_json, {**document, "is_done": is_done, "trading_state": state.value}):
+        told = "done" if is_done else f"goes on at the next resume, for {why}"
+        print_text(f"{folder.name}: {request.act} {told}; it is {state.value}")
+    return is_done
+
+
+def _obey_here(
+    workspace: Path, folder: SessionFolder, request: Request, path: Path
+) -> tuple[bool, TradingState, str]:
+    """Do what is asked in this process; return whether all was done, the state, and why not."""
     clock, refused = signals.CLOCK, dict[Path, Exception]()
     with open_session(folder, workspace, clock=clock) as session:
         if request.act != "kill":  # a kill is always heard
@@ -184,9 +202,6 @@ def ask_session(
         state, left = session.trading_state, session.exits.words
     if path in refused:
         raise refused[path]
-    is_done = not path.exists()  # else the venue or the journal did not confirm all of it
-    if not show_json(as_json, {**document, "is_done": is_done, "trading_state": state.value}):
-        why = f"the gate denies {left}" if left else "not all was confirmed"
-        told = "done" if is_done else f"goes on at the next resume, for {why}"
-        print_text(f"{folder.name}: {request.act} {told}; it is {state.value}")
-    return is_done
+    # What still waits, the venue or the journal did not confirm all of.
+    why = f"the gate denies {left}" if left else "not all was confirmed"
+    return not path.exists(), state, why

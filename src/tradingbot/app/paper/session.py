@@ -12,7 +12,7 @@ from pathlib import Path
 from tradingbot.app.paper.access import open_alpaca, open_prices, open_splits
 from tradingbot.app.paper.bars import hours_of, open_bars, open_feed
 from tradingbot.data.sources.pacing import Clock
-from tradingbot.domain.errors import DataError
+from tradingbot.domain.errors import DataError, UserError
 from tradingbot.features.inputs import MarketInputs
 from tradingbot.runtime.brokers.paper.announced_splits import PaperSplits
 from tradingbot.runtime.brokers.paper.broker import PaperBroker
@@ -36,6 +36,10 @@ from tradingbot.runtime.session.venue import OwnVenue, PaperVenue, rewind_venue
 from tradingbot.runtime.session.verification import ProvableSession
 from tradingbot.runtime.stock_split import SplitSource
 from tradingbot.serving.served_model import ServedModel
+
+
+class SessionBarsError(DataError):
+    """The bars that a session was started with cannot be opened."""
 
 
 @contextmanager
@@ -121,11 +125,37 @@ def read_session(
 def _open_inputs(settings: SessionSettings, workspace: Path) -> tuple[ServedModel, MarketInputs]:
     """Open model and bars that a session was started with, and no others."""
     model = ServedModel.open(Path(settings.model), sha256=settings.model_sha256)
-    inputs, _, digest = open_bars(workspace, settings.dataset, settings.run)
-    if digest != settings.data_sha256:
-        rule = "bars must be those that the session was started with"
-        raise DataError(rule, was=digest[:12], where=settings.dataset or settings.run)
+    wanted = settings.data_sha256
+    try:
+        inputs, _, digest = open_bars(workspace, settings.dataset, settings.run, wanted)
+    except UserError as e:
+        raise SessionBarsError(e.rule, was=e.was, where=e.where, remedy=e.remedy) from e
+    if digest != wanted:
+        raise SessionBarsError(
+            "bars must be those that the session was started with",
+            was=digest[:16],
+            where=settings.dataset or settings.run,
+            remedy=f"Import the bars of {wanted[:16]} again, from the same file with the same "
+            "options, or restore that folder of datasets; `tradingbot data list` shows what is "
+            "there",
+        )
     return model, inputs
+
+
+def cancel_at_venue(folder: SessionFolder, environment: Mapping[str, str] = os.environ) -> None:
+    """Cancel what is open at a venue with a market of its own; it needs no bars, and no turn.
+
+    At the built-in broker nothing fills before a bar is taken.
+
+    Raises:
+        BrokerUnavailableError: If it cannot be asked.
+    """
+    settings = folder.settings()
+    if settings.broker != "alpaca":
+        return
+    model = ServedModel.open(Path(settings.model), sha256=settings.model_sha256)
+    with folder.hold(), open_alpaca(model.symbols, environment) as broker:
+        broker.cancel_all()
 
 
 def open_reference(reference: ModelReference) -> ServedModel:

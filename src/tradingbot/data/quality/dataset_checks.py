@@ -14,7 +14,14 @@ from tradingbot.data.quality import check
 from tradingbot.data.quality.check import as_text, describe, hit, no_hits
 from tradingbot.data.quality.row_checks import DUPLICATE_ROW
 from tradingbot.data.quality.view import QualityView
-from tradingbot.data.stamp_checks import count_session_edges, is_early, is_endless
+from tradingbot.data.stamp_checks import (
+    EDGE_BARS_FRAC,
+    FULL_SESSION_BARS,
+    MIN_SESSIONS,
+    count_session_edges,
+    is_early,
+    is_endless,
+)
 from tradingbot.data.universes import membership_mask
 from tradingbot.domain.symbol import is_symbol
 
@@ -41,6 +48,25 @@ def find_no_closing_bar(view: QualityView) -> pl.DataFrame:
     """Symbols that hardly ever have a bar at the end of their sessions."""
     example = pl.format("in {} of {} sessions", "closings", "full_sessions")
     return describe(_edges(view).filter(is_endless()), example, at=None)
+
+
+@check.error(
+    "NO_OPENING_BAR",
+    "D12",
+    "sessions must have a bar that opens at their start; check time zone and bar start or end",
+)
+def find_no_opening_bar(view: QualityView) -> pl.DataFrame:
+    """Symbols that hardly ever have the first bar of their sessions: closes taken for openings."""
+    starts = view.session_starts
+    if not len(starts):
+        return no_hits()
+    is_full = np.add.reduceat(view.present, starts, axis=0, dtype=np.int64) >= FULL_SESSION_BARS
+    begun, full = (view.present[starts] & is_full).sum(axis=0), is_full.sum(axis=0)
+    columns = np.flatnonzero((full >= MIN_SESSIONS) & (begun < EDGE_BARS_FRAC * full))
+    hits = pl.DataFrame(
+        {"symbol": view.names(columns), "begun": begun[columns], "full": full[columns]}
+    )
+    return describe(hits, pl.format("in {} of {} sessions", "begun", "full"), at=None)
 
 
 @check.error(

@@ -15,8 +15,9 @@ from pydantic import BaseModel, ConfigDict
 from tradingbot.data.atomic import file_sha256
 from tradingbot.data.manifest import Adjustment, Provenance
 from tradingbot.data.normalise import StampRules, require_order, resolve_columns, to_bars
+from tradingbot.data.quality.row_checks import CONFLICTING_DUPLICATE
 from tradingbot.data.regular_files import describe_path
-from tradingbot.data.schema import BAR_KEY
+from tradingbot.data.schema import BAR_COLUMNS, BAR_KEY
 from tradingbot.data.sources.source import Progress, RawBars, ignore_progress
 from tradingbot.data.sources.tables import FORMATS, MIN_ROWS, read_table
 from tradingbot.domain.errors import DataError, require_known
@@ -25,6 +26,7 @@ from tradingbot.domain.timeframe import BarGrid, Timeframe
 
 _GIB = 1024**3
 _LONGEST_SHOWN = 200
+_PLACES = 4
 
 
 class FileImport(BaseModel):
@@ -89,6 +91,8 @@ class FileSource:
             origins.add(vwap)
         progress(len(files), len(files), "read")
         bars = self._select(pl.concat(parts))
+        if bars.select(BAR_KEY).is_duplicated().any():
+            self._refuse_conflicts(files, parts)
         if not self.config.sort:
             require_order(bars, where=self.config.path.name)
         return RawBars(
@@ -154,6 +158,36 @@ class FileSource:
             rule, where = "wanted symbol must be in the file", self.config.path.name
             require_known(symbol, found, rule, where=where, error=DataError)
         return bars.filter(pl.col("symbol").is_in(wanted))
+
+    def _refuse_conflicts(self, files: list[Path], parts: list[pl.DataFrame]) -> None:
+        """Refuse two different bars of one symbol and time, naming files and lines.
+
+        A row that was given more than once is none: `quality` drops the repeats and says so.
+        """
+        first = 1 if self.id == "parquet" else 2  # of a CSV file the header is line 1
+        numbered = [
+            part.with_row_index("line", offset=first).with_columns(file=pl.lit(file.name))
+            for file, part in zip(files, parts, strict=True)
+        ]
+        rows = pl.concat(numbered).drop_nulls(BAR_KEY)
+        if self.config.symbols is not None:
+            rows = rows.filter(pl.col("symbol").is_in(self.config.symbols))
+        unlike = rows.unique(list(BAR_COLUMNS), keep="first", maintain_order=True)
+        conflicts = unlike.filter(pl.struct(BAR_KEY).is_duplicated())
+        if conflicts.is_empty():
+            return
+        symbol, closed_at = conflicts.select(BAR_KEY).row(0)
+        same = conflicts.filter(symbol=symbol, closed_at=closed_at)
+        word = "row" if self.id == "parquet" else "line"
+        places = [f"{name} {word} {line}" for name, line in same.select("file", "line").rows()]
+        more = conflicts.select(pl.struct(BAR_KEY).n_unique()).item() - 1
+        raise DataError(
+            f"{CONFLICTING_DUPLICATE.message} [{CONFLICTING_DUPLICATE.code}]",
+            was=" and ".join(places[:_PLACES]),
+            where=f"{symbol} that closes at {closed_at:%Y-%m-%d %H:%M}Z"
+            + (f"; {more} more like it" if more else ""),
+            remedy="Mend the file: leave one of them",
+        )
 
     def _provenance(
         self, files: list[Path], rows: int, ignored: set[str], *, is_vendor_vwap: bool

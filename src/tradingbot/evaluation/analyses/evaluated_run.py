@@ -28,6 +28,7 @@ from tradingbot.runs.verification import require_files
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.config_files import config_of_mapping
 from tradingbot.training.data import TrainingData, open_data
+from tradingbot.training.own_dataset_names import require_own_dataset
 from tradingbot.training.plugins import require_plugins
 from tradingbot.training.run_policy import open_policy
 from tradingbot.training.session import RUNS_FOLDER
@@ -140,7 +141,7 @@ def open_evaluated_run(reference: str, workspace: Path) -> EvaluatedRun:
             remedy=f"Go on with it: tradingbot train --resume {run.id}",
         )
     require_files(run)
-    config = config_of_mapping(run.record.config)
+    config = require_own_dataset(config_of_mapping(run.record.config), run, workspace)
     require_plugins(config)
     data = open_data(config, workspace)
     stored, found = run.record.data, data.identity

@@ -28,6 +28,7 @@ from tradingbot.supervised.model_manifest import read_manifest
 from tradingbot.supervised.model_names import models_folder
 from tradingbot.training.config_files import config_of_mapping, override_config
 from tradingbot.training.data import open_data
+from tradingbot.training.own_dataset_names import with_own_dataset
 from tradingbot.training.trial_ledger import count_evaluation, data_key, model_key
 
 Part = Literal["validation", "test"]
@@ -91,7 +92,7 @@ def backtest_thresholds(
     manifest = read_manifest(models_folder(workspace), name)
     profile = cost_profile(costs)
     config = override_config(config_of_mapping(manifest.config), {"task.probabilities": name})
-    data = open_data(config, workspace)
+    data = open_data(with_own_dataset(config, manifest.data.dataset_sha256, workspace), workspace)
     rows = data.split.validation if part == "validation" else data.split.test
     world = data.world
     thresholds = thresholds or relative_thresholds(manifest.base_rates[UP])

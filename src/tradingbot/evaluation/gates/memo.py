@@ -209,6 +209,10 @@ def _deciding(verdict: Verdict, results: Sequence[GateResult]) -> list[GateResul
     return [each for each in edge if each.is_required or verdict == "NO-GO"]
 
 
+_NOT_ASKED = " Not required by these gates: it changes no verdict."
+"""Of what fails beside a GO, for which every required gate holds."""
+
+
 def _weaknesses(
     verdict: Verdict, results: Sequence[GateResult], *, is_idle: bool
 ) -> tuple[str, ...]:
@@ -232,7 +236,11 @@ def _weaknesses(
     unknown = [each for each in asked if each.outcome == "not measured"]
     found += [each for each in unknown if each.phase in _NEEDED_PHASES]
     first = {each.metric: each for each in reversed(found)}
-    lines = [describe(each) for each in found if first[each.metric] is each]
+    lines = [
+        describe(each) + _NOT_ASKED * (verdict == "GO" and each.outcome == "fail")
+        for each in found
+        if first[each.metric] is each
+    ]
     return (*_IDLE_EVIDENCE * is_idle, *lines[:_LISTED])
 
 

@@ -12,6 +12,23 @@ NAN_STEPS = 100_000
 """Steps of all agents together in which no NaN may appear."""
 
 
+FULL_SYMBOLS = 143
+"""Symbols of the plan's full size; agents of smaller data are judged by the other gates."""
+
+
+def _at_full_size(dossier: Dossier) -> Finding:
+    """Return the count of agents where the universe, or the agents, have the plan's size."""
+    agents = dossier.header.agents if dossier.allocation is None else len(dossier.allocation.rows)
+    listed = 0 if dossier.training is None else dossier.training.universe_symbols
+    if max(agents, listed) >= FULL_SYMBOLS:
+        return agents
+    known = f"its universe lists {listed}" if listed else "its data name no universe"
+    return (
+        f"not applicable: the run has {agents} agent{'s' * (agents != 1)} and {known}, "
+        f"of the {FULL_SYMBOLS} symbols that this asks for"
+    )
+
+
 def _of_facts(find: Callable[[TrainingFacts], Finding]) -> Callable[[Dossier], Finding]:
     def of_dossier(dossier: Dossier) -> Finding:
         if dossier.training is None:
@@ -99,5 +116,6 @@ TRAINING_MEASUREMENTS: Mapping[str, Measurement] = {
     "curriculum_stages_passed": Measurement("stages", "origin", _of_facts(_stages)),
     "equal_runs_that_differ": Measurement("runs", "origin", _of_facts(_repeats)),
     "agents": Measurement("agents", "origin", lambda d: d.header.agents),
+    "agents_at_full_size": Measurement("agents", "origin", _at_full_size),
 }
 """Name → where it comes from; part of `measurements.MEASUREMENTS`."""

@@ -39,6 +39,7 @@ from tradingbot.training.config import TrainConfig
 from tradingbot.training.config_files import config_of_mapping
 from tradingbot.training.data import TrainingData, open_data
 from tradingbot.training.data_hashes import bars_sha256
+from tradingbot.training.own_dataset_names import with_own_dataset
 from tradingbot.training.supervised.data import open_source
 from tradingbot.training.trial_ledger import data_key, model_key
 
@@ -99,7 +100,9 @@ class TradedModel:
 def own_data(text: str, workspace: Path) -> tuple[RolloutMarket, Split]:
     """Open what a model was fitted on, as a market to trade on, and how it was divided."""
     name, _ = model_reference(text)
-    config = config_of_mapping(read_manifest(models_folder(workspace), name).config)
+    manifest = read_manifest(models_folder(workspace), name)
+    config = config_of_mapping(manifest.config)
+    config = with_own_dataset(config, manifest.data.dataset_sha256, workspace)
     data = open_data(config, workspace)
     return market_of_data(data, config, workspace), data.split
 

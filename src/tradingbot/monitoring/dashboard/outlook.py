@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal
 
+from tradingbot.domain.counts import counted
 from tradingbot.domain.events.session import AlertLevel
 from tradingbot.evaluation.report.numbers import percent
 from tradingbot.monitoring.dashboard.expectation import Expectation
@@ -67,7 +68,9 @@ def judge_outlook(
         rest = "what tripped has stopped" if any_tripped else "nothing has tripped"
         return Outlook("Have a look", _headline(running, rest), tuple(look))
     if not running:
-        names = f"{len(sessions)} sessions are on record" if sessions else "no session was started"
+        verb = "is" if len(sessions) == 1 else "are"
+        there = f"{counted(len(sessions), 'session')} {verb} on record"
+        names = there if sessions else "no session was started"
         return Outlook("Nothing runs", f"No session trades now; {names}.", ())
     return Outlook("Sleep well", _headline(running, "every limit is far, every source speaks"), ())
 

@@ -298,3 +298,23 @@ def test_days_are_chosen_by_one_option(first: str, capsys: pytest.CaptureFixture
     ):
         assert run([*words, first, "31.1.2025"]) == 2
         assert "Write a day as e.g. 2025-01-31" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("extends: quick\nlearner: {name: direct}\nbudget: {n_envs: 4}\n", "training"),
+        ("extends: quick\nseeds: {count: 3}\n", "evaluation"),
+        ("extends: demo\nmarket: {name: noise}\n", "pipeline"),
+        ("extends: prototype10\nsplits: {purge_bars: 9}\n", "training"),
+        ("proof: {common_rounds: 3}\n", "pipeline"),
+    ],
+)
+def test_kind_of_a_file_is_found_by_its_keys(
+    text: str, kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "best.yaml"
+    file.write_text(text, encoding="utf-8")
+
+    assert run(["config", "check", str(file), "--json"]) == 0, capsys.readouterr().err
+    assert json.loads(capsys.readouterr().out)["kind"] == kind

@@ -6,8 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from fixtures.small_runs import make_run
+from fixtures.watched_sessions import make_session
+from tradingbot.app.cli.application import run
 from tradingbot.app.cli.options import read_pairs
 from tradingbot.configuration.option_values import read_values
+from tradingbot.data.sources.synthetic import SyntheticSource
 from tradingbot.data.store import BarStore
 from tradingbot.domain.errors import ConfigError
 
@@ -176,3 +180,39 @@ def test_pairs_without_both_sides_are_refused(text: str) -> None:
 def test_pairs_keep_further_signs_in_the_value() -> None:
     assert read_pairs(["a=b=c"], "--map") == {"a": "b=c"}
     assert read_pairs(None, "--map") == {}
+
+
+def test_name_that_is_given_to_other_bars_warns_of_what_uses_the_old_ones(
+    call, workspace: Path, real_file: Path
+) -> None:
+    call("data", "import", str(real_file), "--name", "mine")
+    old = BarStore(workspace).open("mine").manifest.content_sha256
+    make_run(workspace / "runs", "first", data={"dataset_sha256": old})
+    make_run(workspace / "runs", "other", data={"dataset_sha256": "e" * 64})
+    make_session(workspace, "week", dataset="mine", data_sha256=old)
+    again = call("data", "import", str(real_file), "--name", "mine")
+
+    answer = call("data", "import", str(real_file), "--name", "mine", "--symbols", "AAPL")
+    told = " ".join(answer.err.split())
+
+    assert "warning" not in again.err
+    assert answer.code == 0
+    assert (
+        f"warning: mine meant other bars until now, {old[:16]}; made with them: run first," in told
+    )
+    assert "session week, which go on with those" in told
+    assert "other" not in told.replace("other bars", "")
+    back = call("data", "import", str(real_file), "--name", "mine", "--json").document["replaced"]
+    assert (back["runs"], back["sessions"], back["models"]) == ([], [], [])
+
+
+def test_workspace_that_cannot_be_written_is_refused_before_bars_are_generated(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fetch(*_: object) -> None:
+        raise AssertionError("bars were generated")
+
+    monkeypatch.setattr(SyntheticSource, "fetch", fetch)
+
+    assert run(["--workspace", "/proc/nope", "data", "generate", "--name", "x"]) == 2
+    assert "/proc/nope" in capsys.readouterr().err

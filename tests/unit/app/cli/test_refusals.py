@@ -28,7 +28,7 @@ def workspace(tmp_path: Path) -> Path:
         (("--trades", "{folder}"), "was a folder ({folder}). Write e.g. --trades {folder}/trades"),
         (("--trades", "{folder}/no/t.csv"), "Make the folder {folder}/no, or name another."),
         (("--part", "all"), "was 'all'. For other days, give --from and --to."),
-        (("--from", "soon"), "'%Y-%m-%d'. Write a day as e.g. 2025-01-31"),
+        (("--from", "soon"), "must be a day, was 'soon'. Write a day as e.g. 2025-01-31"),
         (("--dataset", "x"), "either --dataset or --market must be given, was both. Leave one"),
     ],
 )

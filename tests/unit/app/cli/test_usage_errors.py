@@ -16,7 +16,33 @@ CASES = (
     (("runs", "migrate", "x", "--to", "y"), "--to must be continuous, was 'y'. Choose one of"),
     (("data", "import"), "See: tradingbot data import --help"),
     (("backtest", "x", "--cost-bps", "nan"), "It must be a number, was nan"),
-    (("backtest", "x", "--from", "soon"), "Write a day as e.g. 2025-01-31"),
+    (
+        ("backtest", "x", "--from", "soon"),
+        "error: --from must be a day, was 'soon'. Write a day as e.g. 2025-01-31.",
+    ),
+    (
+        ("data", "generate", "--name", "x", "--start", "soon"),
+        "error: --from must be a day, was 'soon'. Write a day as e.g. 2025-01-31.",
+    ),
+    (
+        ("--workspace", "/tmp/w", "paper", "start", "v1"),
+        "Missing option '--name'. See: tradingbot --workspace /tmp/w paper start --help",
+    ),
+    (("paper", "start", "--workspace", "/tmp/w"), "tradingbot --workspace /tmp/w paper start --h"),
+    (("backtest", "x", "--kind", "z"), "No such option: --kind. See: tradingbot backtest --help"),
+    (
+        ("train", "--presett", "x"),
+        "option: --presett. Did you mean --preset? See: trad",
+    ),
+    (("zzz",), "No such command 'zzz'. Known: demo, doctor, data, "),
+    (("data", "zzz"), "No such command 'zzz'. Known: "),
+    (("data", "zzz"), "See: tradingbot data --help"),
+    (("paper", "stop", "a", "b"), "extra argument(s) (b) See: tradingbot paper stop --help"),
+    (("train", "--seed"), "Option '--seed' requires an argument. See: tradingbot train --help"),
+    (
+        ("dashboard", "--port", "abc"),
+        "a whole number, was 'abc'. Write e.g. --port 8501.",
+    ),
 )
 
 

@@ -227,7 +227,9 @@ def test_advisory_gate_that_fails_is_a_weakness_of_go() -> None:
     strong = strong_dossier()
     memo = memo_of(replace(strong, health=replace(strong.health, entropy=0.1)))
     assert memo.verdict == "GO"
-    assert any("Entropy" in line for line in memo.counter_evidence)
+    (told,) = [line for line in memo.counter_evidence if "Entropy" in line]
+    assert told.startswith("FAIL: ")
+    assert told.endswith("Not required by these gates: it changes no verdict.")
 
 
 def test_leak_is_no_go() -> None:

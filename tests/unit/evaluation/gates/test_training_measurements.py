@@ -8,6 +8,7 @@ import pytest
 from fixtures.example_dossier import bare_dossier, example_dossier
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.dossier.training_facts import AuxiliaryAccuracy
+from tradingbot.evaluation.gates.gates_file import load_gates
 from tradingbot.evaluation.gates.measurement import MeasuredValue
 from tradingbot.evaluation.gates.measurements import MEASUREMENTS
 
@@ -99,3 +100,19 @@ def test_observed_bars_without_certificate_fail_and_generated_ones_are_not_measu
 
 def test_dossier_without_facts_measures_none_of_them() -> None:
     assert read("scaler_of_train", bare_dossier()).reason.startswith("the dossier says nothing")
+
+
+@pytest.mark.parametrize(
+    ("agents", "listed", "value"),
+    [(143, 143, 143.0), (10, 143, 10.0), (200, 0, 200.0), (2, 0, None), (10, 10, None)],
+)
+def test_size_is_asked_of_runs_whose_data_have_it(
+    agents: int, listed: int, value: float | None
+) -> None:
+    full = with_facts(universe_symbols=listed)
+    found = read("agents_at_full_size", replace(full, header=replace(full.header, agents=agents)))
+
+    assert found.value == value
+    assert found.reason.startswith("not applicable: ") == (value is None)
+    (gate,) = [each for each in load_gates("product") if each.name == "full/size"]
+    assert gate.metric == "agents_at_full_size"

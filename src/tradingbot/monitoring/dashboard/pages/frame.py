@@ -135,10 +135,11 @@ def open_frame(settings: DashboardSettings) -> Frame | None:
 
 def _choose_frame(watched: WatchedWorkspace, desk: ActsDesk, palette: Palette) -> Frame:
     left, right = st.columns([3, 1], vertical_alignment="center")
-    whole = markup.attribute(str(watched.folder))
+    whole, name = markup.attribute(str(watched.folder)), watched.folder.name
+    shown = name if name == "workspace" else f"workspace {name}"
     left.html(
         f'<div class="tb-top"><b>TradingBot</b><span title="{whole}">'
-        f"workspace {markup.text(watched.folder.name)}</span></div>"
+        f"{markup.text(shown)}</span></div>"
     )
     choice: Any = right.segmented_control(
         "Times in", ZONE_CHOICES, default="market", key="zone", label_visibility="collapsed"

@@ -1,0 +1,13 @@
+"""A number and what it counts, in words."""
+
+from __future__ import annotations
+
+
+def counted(number: int, word: str) -> str:
+    """Return a number with its word, in the plural unless it is one.
+
+    Example:
+        >>> counted(1, "node"), counted(1200, "session")
+        ('1 node', '1,200 sessions')
+    """
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
