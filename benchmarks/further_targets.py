@@ -28,7 +28,7 @@ from tradingbot_benchmarks.recovery.further_targets import (
 
 PARTS = ("exploration", "objectives", "actors")
 EXPLORING = ("first_version", "curiosity", "shaping")
-SETTLE, WINDOW, ACTING = 1_000, 200, 200
+SETTLE, WINDOW, ACTING = 1_000, 200, 100
 """Updates after which weights of objectives should stand still, those compared before and after,
 and those of V-trace."""
 

@@ -213,7 +213,7 @@ def _with_lengths(section: Mapping[str, Any], usual: object) -> dict[str, Any]:
 
 
 def _has_no_length(given: Mapping[str, Any], default: Schedule, *, is_rate: bool) -> bool:
-    """Tell whether a schedule moves for a time that nobody has said."""
+    """Tell whether a schedule moves and no length of it is said."""
     moves = given.get("kind", default.kind) != "constant"
     return moves and "over" not in given and (is_rate or default.kind == "constant")
 

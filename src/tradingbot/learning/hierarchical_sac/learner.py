@@ -12,6 +12,7 @@ from tradingbot.learning.hierarchical_sac.config import HierarchicalSACConfig
 from tradingbot.learning.hierarchical_sac.controller import Controller, OptionBatch
 from tradingbot.learning.hierarchical_sac.course import OptionCourse
 from tradingbot.learning.hierarchical_sac.ended_options import EndedOptions
+from tradingbot.learning.hierarchical_sac.figures import CONTROLLER, learned_metrics
 from tradingbot.learning.hierarchical_sac.kept_steps import N_KEPT, run_of, step_of
 from tradingbot.learning.hierarchical_sac.option_hindsight import option_draws
 from tradingbot.learning.hierarchical_sac.set_up import (
@@ -25,7 +26,7 @@ from tradingbot.learning.learner_state import Part, name_parts
 from tradingbot.learning.replay import Replay
 from tradingbot.learning.reward_transform import RewardTransform
 from tradingbot.learning.sac import networks as sac
-from tradingbot.learning.sac.memory import RewardScale, require_paid_rewards
+from tradingbot.learning.sac.memory import RewardScale
 from tradingbot.learning.step_rewards import StepRewards
 from tradingbot.learning.task import Observation, Task, TaskStep
 from tradingbot.learning.task_learner import TaskLearner
@@ -38,8 +39,6 @@ from tradingbot.networks.option_actor import (
 )
 from tradingbot.networks.options import OptionMemory, OptionRun
 from tradingbot.networks.view import View
-
-_CONTROLLER = ("loss_value", "loss_policy", "entropy", "value")
 
 
 class HierarchicalSAC(TaskLearner):
@@ -74,8 +73,7 @@ class HierarchicalSAC(TaskLearner):
             view: How rows of the task's table are seen; it does not learn here.
             config: Settings.
             seed: Root of all random streams.
-            reward_transform: Changes rewards of steps, before they are summed over options and
-                remembered; none by default.
+            reward_transform: Changes rewards before both levels learn from them; none by default.
 
         Raises:
             ConfigError: If the task has no options, the view would learn, or rewards are changed
@@ -98,9 +96,7 @@ class HierarchicalSAC(TaskLearner):
         self._acting = {"controller": self._controller.actor, "low_level": self._low.actor}
         self._optimiser = make_optimiser(self._controller, self._low, config.weight_decay)
         kept = {"capacity": config.buffer_size, "device": self.device}
-        self._draws_of = option_draws(task, config)
-        if config.hindsight.strategy != "off":
-            require_paid_rewards(reward_transform)
+        self._draws_of = option_draws(task, config, reward_transform)
         self._rewards = StepRewards(reward_transform, config.discount)
         goals = self._draws_of.kept
         self._steps_kept = Replay(*sizes, task.n_private + N_KEPT, extras=goals, **kept)  # type: ignore[arg-type]
@@ -118,7 +114,7 @@ class HierarchicalSAC(TaskLearner):
         made: list[tuple[Tensor, TaskStep]] = []
         usage = OptionUsage(self._options.names, self._n_agents, self.device)
         sums = torch.zeros(len(sac.MEASURED), self._n_agents, device=self.device)
-        over = torch.zeros(len(_CONTROLLER), self._n_agents, device=self.device)
+        over = torch.zeros(len(CONTROLLER), self._n_agents, device=self.device)
         n_learned = 0
         self._set_rates()
         for _ in range(self.config.steps_per_update):
@@ -135,7 +131,8 @@ class HierarchicalSAC(TaskLearner):
         metrics["rollout/reward_deviation"] = self._reward_scale.deviation()
         metrics |= usage.metrics() | self._rewards.learn()
         if n_learned:
-            metrics |= self._learned_metrics(sums / n_learned, over / n_learned)
+            temperatures = (self._low.log_temperature, self._controller.log_temperature)
+            metrics |= learned_metrics(sums / n_learned, over / n_learned, *temperatures)
         return Update(metrics, experience)
 
     @torch.no_grad()
@@ -300,13 +297,3 @@ class HierarchicalSAC(TaskLearner):
         }
         for group in self._optimiser.param_groups:
             set_rate(group, rates[group["name"]] * self._rate_scale)
-
-    def _learned_metrics(self, low: Tensor, over: Tensor) -> Metrics:
-        metrics: Metrics = dict(zip(sac.MEASURED, low, strict=True))
-        metrics["policy/normalised_entropy"] = 0.5 * metrics["policy/entropy"].exp()
-        metrics["policy/temperature"] = self._low.log_temperature.detach().exp()
-        metrics |= {
-            f"controller/{name}": each for name, each in zip(_CONTROLLER, over, strict=True)
-        }
-        metrics["controller/temperature"] = self._controller.log_temperature.detach().exp()
-        return metrics

@@ -18,6 +18,8 @@ from tradingbot.learning.hierarchical_sac.ended_options import EndedOptions
 from tradingbot.learning.hindsight import GoalRelabelling, Hindsight
 from tradingbot.learning.learner import Metrics
 from tradingbot.learning.replay import Replay, Transitions
+from tradingbot.learning.reward_transform import RewardTransform
+from tradingbot.learning.sac.memory import require_paid_rewards
 from tradingbot.learning.task import Task, TransitionExtras, extras_of
 
 
@@ -39,13 +41,18 @@ class OptionDraws(Protocol):
         """Return figures of what was drawn since the last call."""
 
 
-def option_draws(task: Task, config: HierarchicalSACConfig) -> OptionDraws:
+def option_draws(
+    task: Task, config: HierarchicalSACConfig, reward_transform: RewardTransform | None = None
+) -> OptionDraws:
     """Return how steps and options are drawn: as they were, or some with other goals.
 
     Raises:
-        ConfigError: If goals are to be relabelled and there are none.
+        ConfigError: If goals are to be relabelled, and there are none or rewards are changed.
     """
-    return AsTheyWere() if config.hindsight.strategy == "off" else OptionHindsight(task, config)
+    if config.hindsight.strategy == "off":
+        return AsTheyWere()
+    require_paid_rewards(reward_transform)
+    return OptionHindsight(task, config)
 
 
 class AsTheyWere:
