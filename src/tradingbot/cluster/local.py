@@ -18,7 +18,7 @@ from tradingbot.cluster.connection import ClusterAddress, head_answers, require_
 from tradingbot.cluster.node_settings import NodeSettings, state_file
 from tradingbot.cluster.processes import begun_at, end_group, is_same
 from tradingbot.data.atomic import storage_errors, write_text
-from tradingbot.domain.counts import counted
+from tradingbot.domain.counts import write_count
 from tradingbot.domain.errors import ConfigError
 from tradingbot.executors.executor import Progress, ignore_progress
 from tradingbot.runs.lock import hold_lock
@@ -141,7 +141,7 @@ def _refuse_second(folder: Path) -> None:
     if there:
         raise ConfigError(
             "a cluster must be started once",
-            was=f"{counted(len(there), 'node')} of {there[0].head} alive",
+            was=f"{write_count(len(there), 'node')} of {there[0].head} alive",
             where=str(folder),
             remedy="Run: tradingbot cluster status, or tradingbot cluster stop",
         )

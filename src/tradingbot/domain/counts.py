@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 
-def counted(number: int, word: str) -> str:
+def write_count(number: int, word: str) -> str:
     """Return a number with its word, in the plural unless it is one.
 
     Example:
-        >>> counted(1, "node"), counted(1200, "session")
+        >>> write_count(1, "node"), write_count(1200, "session")
         ('1 node', '1,200 sessions')
     """
     return f"{number:,} {word}{'' if number == 1 else 's'}"

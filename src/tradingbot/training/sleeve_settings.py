@@ -101,5 +101,4 @@ def _flatten(values: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, 
 
 
 def _text(value: object) -> str:
-    listed = isinstance(value, list | tuple)
-    return f"[{','.join(map(str, value))}]" if listed else str(value)  # type: ignore[arg-type]
+    return f"[{','.join(map(str, value))}]" if isinstance(value, list | tuple) else str(value)

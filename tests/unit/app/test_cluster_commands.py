@@ -27,7 +27,7 @@ def test_cluster_is_started_seen_and_only_it_is_stopped(
         assert run([*command, "start", *sizes]) == 0
         started = json.loads(capsys.readouterr().out)
         assert run([*command, "start", *sizes]) == 2
-        assert "a cluster must be started once, was 1 nodes" in capsys.readouterr().err
+        assert "a cluster must be started once, was 1 node " in capsys.readouterr().err
 
         assert run([*command, "status", "--json"]) == 0
         seen = json.loads(capsys.readouterr().out)

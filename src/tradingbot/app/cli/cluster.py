@@ -19,7 +19,7 @@ from tradingbot.app.cli.executor_options import (
 )
 from tradingbot.app.cli.invocation import JsonOption, invocation_of
 from tradingbot.app.console import print_note, print_table, print_text, progress_bar, show_json
-from tradingbot.domain.counts import counted
+from tradingbot.domain.counts import write_count
 from tradingbot.domain.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def start(  # noqa: PLR0913 - one option for each thing that a node has
     if show_json(as_json, {"address": started[0].head, "nodes": _plain(started)}):
         return
     verb = "is" if len(started) == 1 else "are"
-    nodes_up = counted(len(started), "node")
+    nodes_up = write_count(len(started), "node")
     print_text(f"Cluster {started[0].head}: {nodes_up} of this machine {verb} up")
     print_note("The file token of the folder cluster lets its reader run code here: keep it")
     invocation.print_hint("Use it: tradingbot evaluate RUN --executor ray")
@@ -166,7 +166,7 @@ def stop(context: typer.Context, as_json: JsonOption = False) -> None:
     stopped = stop_nodes(invocation_of(context).workspace.absolute() / CLUSTER_FOLDER)
     if not show_json(as_json, {"stopped": [node.name for node in stopped]}):
         verb = "was" if len(stopped) == 1 else "were"
-        told = f"{counted(len(stopped), 'node')} {verb} stopped"
+        told = f"{write_count(len(stopped), 'node')} {verb} stopped"
         print_text(told if stopped else "No node was started here")
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal
 
-from tradingbot.domain.counts import counted
+from tradingbot.domain.counts import write_count
 from tradingbot.domain.events.session import AlertLevel
 from tradingbot.evaluation.report.numbers import percent
 from tradingbot.monitoring.dashboard.expectation import Expectation
@@ -69,7 +69,7 @@ def judge_outlook(
         return Outlook("Have a look", _headline(running, rest), tuple(look))
     if not running:
         verb = "is" if len(sessions) == 1 else "are"
-        there = f"{counted(len(sessions), 'session')} {verb} on record"
+        there = f"{write_count(len(sessions), 'session')} {verb} on record"
         names = there if sessions else "no session was started"
         return Outlook("Nothing runs", f"No session trades now; {names}.", ())
     return Outlook("Sleep well", _headline(running, "every limit is far, every source speaks"), ())
