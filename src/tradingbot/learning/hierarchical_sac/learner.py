@@ -129,7 +129,7 @@ class HierarchicalSAC(TaskLearner):
         experience = experience_of(made)
         metrics: Metrics = {"rollout/reward": experience.reward.mean((0, 2))}
         metrics["rollout/reward_deviation"] = self._reward_scale.deviation()
-        metrics |= usage.metrics() | self._rewards.learn()
+        metrics |= usage.metrics() | self._rewards.learn() | self._draws_of.take_figures()
         if n_learned:
             temperatures = (self._low.log_temperature, self._controller.log_temperature)
             metrics |= learned_metrics(sums / n_learned, over / n_learned, *temperatures)

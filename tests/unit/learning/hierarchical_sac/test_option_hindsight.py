@@ -168,6 +168,16 @@ def test_both_levels_see_and_are_paid_by_the_goal_that_counts() -> None:
     assert torch.equal(steps.private[..., n:], steps.final_private[..., n:])
 
 
+def test_update_tells_the_share_with_another_goal_where_goals_are_relabelled() -> None:
+    share = "hindsight/relabelled_share"
+    made, plain = learner(SMALL), learner(replace(SMALL, hindsight=HindsightConfig()))
+    told = [made.update().metrics.get(share) for _ in range(4)]
+    assert told[-1] is not None
+    assert told[-1].shape == (2,)
+    assert bool(((told[-1] > 0.3) & (told[-1] <= 0.8)).all())  # 0.8 are drawn with others
+    assert all(share not in plain.update().metrics for _ in range(4))
+
+
 def test_training_in_hindsight_resumes_bit_for_bit_in_the_middle_of_options() -> None:
     odd = replace(SMALL, steps_per_update=17)  # options take two steps
     made, twin = learner(odd), learner(odd)
