@@ -227,7 +227,7 @@ def test_trades_can_be_filtered_by_symbol_and_result(browser: Browser, pages: Pa
     browser.evaluate(choose.format("Result", "won"))
 
     found = browser.evaluate(
-        f"{rows}.map(row => [row.cells[0].innerText, row.cells[10].innerText])"
+        f"{rows}.map(row => [row.cells[0].innerText, row.cells[11].innerText])"
     )
     assert found
     assert len(found) < whole

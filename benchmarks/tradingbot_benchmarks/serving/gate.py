@@ -76,6 +76,7 @@ def _context(symbol: str, at: datetime, held: dict[str, float]) -> OrderContext:
         last_price_age_s=0.0,
         quote_is_crossed=False,
         spread_frac=0.0,
+        quote_age_s=0.0,
         previous_price=100.0,
         day_volume_units=1e9,
         market_is_closed=False,

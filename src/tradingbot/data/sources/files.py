@@ -55,6 +55,9 @@ class FileImport(BaseModel):
     """They were generated elsewhere; every result says so."""
     sort: bool = False
     """Sort rows that go back in time instead of refusing them."""
+    first_counts: bool = False
+    """Keep two different bars of one symbol and time instead of refusing them: the reader takes
+    the first."""
     max_bytes: int = 4 * _GIB
     """Refuse files that are larger than this when uncompressed."""
     min_rows: int = MIN_ROWS
@@ -91,7 +94,7 @@ class FileSource:
             origins.add(vwap)
         progress(len(files), len(files), "read")
         bars = self._select(pl.concat(parts))
-        if bars.select(BAR_KEY).is_duplicated().any():
+        if not self.config.first_counts and bars.select(BAR_KEY).is_duplicated().any():
             self._refuse_conflicts(files, parts)
         if not self.config.sort:
             require_order(bars, where=self.config.path.name)

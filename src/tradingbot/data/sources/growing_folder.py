@@ -79,6 +79,7 @@ class GrowingFolder:
             grid=self.grid,
             calendar=self.calendar,
             sort=True,
+            first_counts=True,
             min_rows=1,  # one symbol, or one that was late
         )
         try:
