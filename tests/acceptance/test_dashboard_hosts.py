@@ -175,3 +175,15 @@ def test_dashboard_that_is_ended_by_a_signal_says_no_more_and_leaves_with_0(
         rest = process.stderr.read()
         assert process.wait(20) == 0
     assert "Traceback" not in rest
+
+
+def test_page_names_what_draws_charts_so_that_it_is_fetched_at_once(port: int) -> None:
+    link = ask(port, "/", f"127.0.0.1:{port}").headers["link"]
+
+    path, _, kind = link.partition("; ")
+    assert kind == "rel=modulepreload"
+    file = ask(port, path.strip("<>"), f"127.0.0.1:{port}")
+    assert file.status == 200
+    assert "javascript" in file.headers["content-type"]
+    assert "plotly" in file.body.lower()
+    assert "link" not in file.headers  # of pages alone

@@ -14,6 +14,7 @@ from typing import Any
 from tradingbot.domain.errors import ConfigError, MissingExtraError
 from tradingbot.monitoring.dashboard.host_guard import HostGuard
 from tradingbot.monitoring.dashboard.palette import Theme, palette_of
+from tradingbot.monitoring.dashboard.preload import Preload, modules_that_draw
 from tradingbot.monitoring.dashboard.served_hosts import hosts_of
 from tradingbot.monitoring.dashboard.settings import DashboardSettings
 from tradingbot.serving.access.keys import KeyBook
@@ -74,8 +75,11 @@ def run_dashboard(settings: DashboardSettings, port: int, *, told: Callable[[str
         told(f"http://{host}:{port}")  # its socket listens already
         yield
 
-    guard = Middleware(HostGuard, served=served)
-    page = App(PAGE_SCRIPT, lifespan=tell, middleware=[guard])
+    layers = [
+        Middleware(HostGuard, served=served),
+        Middleware(Preload, paths=modules_that_draw()),
+    ]
+    page = App(PAGE_SCRIPT, lifespan=tell, middleware=layers)
     sys.argv = [str(PAGE_SCRIPT), settings.as_text()]
     with _ended_by_signals():
         # Given as flags, options stay as they are when a file of Streamlit's changes meanwhile.
@@ -115,6 +119,8 @@ def options_of(settings: DashboardSettings, port: int) -> dict[str, Any]:
         "client.disableDataExport": True,
         "client.allowedOrigins": [],
         "runner.magicEnabled": False,
+        # A whole collection after every refresh holds everything for a tenth of a second.
+        "runner.postScriptGC": False,
         "logger.level": "error",
         "logger.hideWelcomeMessage": True,
     }
