@@ -397,6 +397,9 @@ MISTAKES: dict[str, str] = {
     "tune x --space pp": "--space must name search spaces, or .yaml files, was 'pp'. Did you mean",
     "tune x --space bad.yaml": "tuning configuration must be a known preset",
     "tune x --space sac": "learner.sac",
+    "tune x --preset quick --space direct --set learner.direct.weight_decay=0.01": (
+        "a setting that tuning searches must not be given as well"
+    ),
     "tune x --dataset nope": NO_DATASET,
     "tune x --market nois": NO_MARKET,
     "tune x --learner pp": "learner.name must be",

@@ -58,8 +58,8 @@ def refuse_tuned(options: Mapping[str, object], space: SearchSpace) -> None:
                 "a setting that tuning searches must not be given as well",
                 was=f"--set {key}={value}",
                 where=f"search space {names}",
-                remedy="Leave it out, write it into the preset that tuning begins with, or leave "
-                "--tune out",
+                remedy="Leave it out, search another space, or write it into the preset that "
+                "tuning begins with",
             )
 
 

@@ -157,7 +157,7 @@ def _request(  # noqa: PLR0913 - what the options came to
     from tradingbot.tuning.optuna_study import require_optuna
     from tradingbot.tuning.request import TuneRequest, require_study_name
     from tradingbot.tuning.search_space import load_space
-    from tradingbot.tuning.space_check import require_symbols, require_tunable
+    from tradingbot.tuning.space_check import refuse_tuned, require_symbols, require_tunable
     from tradingbot.tuning.storage_url import require_storage
 
     require_study_name(name)
@@ -173,6 +173,7 @@ def _request(  # noqa: PLR0913 - what the options came to
             rule = "--space must name search spaces, or .yaml files"
             require_known(text, known_presets("tuning"), rule)
     found = load_space(texts or [config.learner.name])
+    refuse_tuned(options, found)
     require_tunable(config, found)
     refuse_early(config, invocation.workspace)
     require_symbols(config, symbols, invocation.workspace)
