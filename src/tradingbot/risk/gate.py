@@ -105,12 +105,12 @@ def explain_session(
 def _first_denial(
     limits: Any, view: OrderView, rules: Sequence[RiskRule] | Sequence[SessionRule]
 ) -> Tensor:
-    reduces = view.reduces
+    adds = ~view.reduces
     denial = torch.full_like(view.halted, Denial.NONE)
     for rule in reversed(rules):
         denied = _verdict_of(rule, limits, view).denied
         if not rule.judges_reducing:
-            denied = denied & ~reduces
+            denied = denied & adds
         denial = torch.where(denied, int(rule.code), denial)
     return torch.where(view.order == 0.0, int(Denial.NONE), denial)
 

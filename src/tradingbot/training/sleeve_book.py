@@ -22,6 +22,7 @@ from tradingbot.envs.world import World
 from tradingbot.evaluation.backtest import Backtest, backtest
 from tradingbot.evaluation.backtest.baselines import baseline
 from tradingbot.networks.projection import Projection
+from tradingbot.networks.threads import torch_threads
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.data import TrainingData
 from tradingbot.training.environment_rules import require_sleeve_rule
@@ -120,7 +121,8 @@ def trade_sleeves(
     """
     start = first_ready_bar(world) if first_bar is None else first_bar
     bars, alone = IndexRange(start, world.n_bars), replace(env, reward="log_growth")
-    played = backtest(world, alone, policy, name="sleeves", bars_per_year=1.0, bars=bars)
+    with torch_threads(1):  # some thousand numbers a bar are too few to share out
+        played = backtest(world, alone, policy, name="sleeves", bars_per_year=1.0, bars=bars)
     return paths_of(played, world, bars)
 
 

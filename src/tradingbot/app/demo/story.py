@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from tradingbot.app.demo.stream_proof import prove_stream_beside
 from tradingbot.app.demo.training import (
     DEMO_PRESET,
     TrainingDemo,
     progress_listeners,
     run_training_demo,
 )
+from tradingbot.campaign.stream_proof import prove_stream_beside
 from tradingbot.configuration.pipeline import PipelineConfig
 from tradingbot.data.ingest import ingest
 from tradingbot.data.quality.report import QualityReport

@@ -164,7 +164,8 @@ class PortfolioTask:
 
         What the gate refuses, and what has no market, has none.
         """
-        now, made = _read(state)[1], self.rebalanced(state, action)
+        holdings, now = _read(state)
+        made = self._rebalanced(holdings, now, action)
         value = now.value * made.total
         after = PortfolioNumbers(
             value=value,
@@ -177,11 +178,15 @@ class PortfolioTask:
             bar=now.bar + 1.0,
             steps=now.steps + 1.0,
         )
-        return self._end(state, _written(made.after, after), made)
+        return self._end(made, after)
 
     def rebalanced(self, state: TaskState, action: Tensor) -> Rebalanced:
         """Return what the bar after a state does by weights (1, B, N + 1): orders, costs, value."""
-        before, now = _read(state)
+        return self._rebalanced(*_read(state), action)
+
+    def _rebalanced(
+        self, before: PortfolioHoldings, now: PortfolioNumbers, action: Tensor
+    ) -> Rebalanced:
         wanted = read_weights(action[0].to(now.value.dtype), now.halted)
         value_ccy = now.value * self._cash_ccy
         bars = self.book.bars(now.bar.long())
@@ -189,8 +194,13 @@ class PortfolioTask:
 
     def observe(self, state: TaskState) -> Observation:
         """See a state."""
+        return self._observed(*_read(state))
+
+    def _observed(self, holdings: PortfolioHoldings, now: PortfolioNumbers) -> Observation:
+        """See holdings, (1, B, 2 N + 4) float32 beside the market."""
+        own = see_portfolio(holdings, now.value, now.peak, now.growth, self._bounds)[None]
         no_codes = torch.zeros(1, self.n_envs, 0, dtype=torch.bool, device=self.table.device)
-        return Observation(_read(state)[1].bar.long()[None], self._private(state), no_codes)
+        return Observation(now.bar.long()[None], own, no_codes)
 
     def numbers(self, state: TaskState) -> PortfolioNumbers:
         """Return what portfolios in a state are worth, (B,) each."""
@@ -208,12 +218,11 @@ class PortfolioTask:
     def _least_value(self) -> float:
         return 1.0 - self.terms.rules.account.portfolio_loss_frac
 
-    def _end(self, before: TaskState, after: TaskState, made: Rebalanced) -> TaskStep:
+    def _end(self, made: Rebalanced, numbers: PortfolioNumbers) -> TaskStep:
         """Begin anew where an episode ended, and name what the step made."""
-        numbers = _read(after)[1]
         lost = numbers.value <= self._least_value
         over = (numbers.steps >= self.episode_bars) & ~lost
-        seen = self.observe(after)
+        after, seen = _written(made.after, numbers), self._observed(made.after, numbers)
         state, observation = after, seen
         ended = lost | over
         if self.resets and (ended.is_cuda or bool(ended.any())):
@@ -234,7 +243,7 @@ class PortfolioTask:
             truncated=over[None],
             executed=traded.long()[None],
             traded=traded[None],
-            episode=_read(before)[1].episode.long()[None],
+            episode=numbers.episode.long()[None],
             turnover=made.turnover.detach().float().masked_fill(ended, -1.0)[None],
         )
 
@@ -242,11 +251,6 @@ class PortfolioTask:
         """Return growth, costs and risk, (3, 1, B) float32."""
         risk = -0.5 * self.terms.risk_aversion * (made.total - 1.0).square()
         return torch.cat([made.reward_terms, risk[None]]).float()[:, None]
-
-    def _private(self, state: TaskState) -> Tensor:
-        """Return what the master sees beside the market, (1, B, 2 N + 4) float32."""
-        holdings, now = _read(state)
-        return see_portfolio(holdings, now.value, now.peak, now.growth, self._bounds)[None]
 
     def _opened(self, episode: Tensor) -> TaskState:
         """Return portfolios (B,) at the beginning of episodes, all in cash."""

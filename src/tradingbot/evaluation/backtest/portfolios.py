@@ -21,6 +21,7 @@ from tradingbot.evaluation.backtest.trades import Fills, FloatArray, Trades, tra
 from tradingbot.evaluation.metrics.attribution import Exposure
 from tradingbot.learning.task import Observation, TaskState
 from tradingbot.market.portfolio.net_orders import SleeveBars
+from tradingbot.networks.threads import torch_threads
 
 Allocator = Callable[[Observation], Tensor]
 """What P = 1 portfolio sees → weights (1, 1, N + 1) of sleeves and cash."""
@@ -103,7 +104,7 @@ def _delayed(task: PortfolioTask, bars: int) -> PortfolioTask:
     return task.with_book(replace(task.book, rows=rows))
 
 
-@torch.no_grad()
+@torch.inference_mode()
 def play_portfolios(
     task: PortfolioTask, policies: Sequence[Allocator], delay_bars: int = 0
 ) -> PlayedPortfolios:
@@ -121,15 +122,16 @@ def play_portfolios(
     idle[..., -1] = 1.0
     waiting = deque([idle] * delay_bars)
     terms = torch.zeros(len(task.term_names), len(policies), device=task.table.device)
-    for _ in range(task.episode_bars):
-        asked = [act(_of_one(seen, place)) for place, act in enumerate(policies)]
-        waiting.append(torch.cat(asked, dim=1).double())
-        halted = (task.numbers(state).halted > 0.0)[:, None]
-        action = torch.where(halted, idle, waiting.popleft())
-        made = task.step(state, action)
-        state, seen, terms = made.state, made.observation, terms + made.terms[:, 0]
-        states.append(state)
-        actions.append(action[0])
+    with torch_threads(1):  # some thousand numbers a bar are too few to share out
+        for _ in range(task.episode_bars):
+            asked = [act(_of_one(seen, place)) for place, act in enumerate(policies)]
+            waiting.append(torch.cat(asked, dim=1).double())
+            halted = (task.numbers(state).halted > 0.0)[:, None]
+            action = torch.where(halted, idle, waiting.popleft())
+            made = task.step(state, action)
+            state, seen, terms = made.state, made.observation, terms + made.terms[:, 0]
+            states.append(state)
+            actions.append(action[0])
     parts = [torch.stack(part) for part in zip(*states, strict=True)]
     return PlayedPortfolios(parts[0], parts[1], parts[2], torch.stack(actions), terms)
 
