@@ -152,7 +152,7 @@ def train_agents(  # noqa: PLR0913 - one option for each thing that identifies a
     from tradingbot.app.signals import stop_on_signals
     from tradingbot.training.session import begin_run, resume_session
 
-    with stop_on_signals() as stop, ExitStack() as stack, workers_by(workers):
+    with stop_on_signals() as stop, ExitStack() as stack, workers_by(workers, _note):
         callbacks = _listeners(stack, stop, as_json=as_json)
         try:
             if resume is not None:
@@ -229,6 +229,10 @@ def _changed_by(
     return change
 
 
+def _note(text: str) -> None:
+    print_note(f"• {text}")
+
+
 def _listeners(stack: ExitStack, stop: StopRequest, *, as_json: bool) -> SessionCallbacks:
     from tradingbot.training.session import SessionCallbacks
     from tradingbot.training.tracking import log_artifacts
@@ -249,7 +253,7 @@ def _listeners(stack: ExitStack, stop: StopRequest, *, as_json: bool) -> Session
 
     return SessionCallbacks(
         event_callbacks=event_callbacks,
-        note=lambda text: print_note(f"• {text}"),
+        note=_note,
         preparing=preparing,
         interrupted=stop,
         at_once=stop.at_once,
