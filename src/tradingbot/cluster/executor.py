@@ -234,9 +234,9 @@ class RayExecutor(WorkersExecutor[RemoteWorker]):
             return
         self._n_told, self._told_at = len(waiting), now
         if waiting:
-            whole = f"{len(waiting)} of {write_count(len(self._workers), 'worker')}"
+            share = f"{len(waiting)} of {write_count(len(self._workers), 'worker')}"
             longest = now - min(each.began_at for each in waiting)
-            progress(0, 0, f"{whole} waiting for a free CPU for {longest:.0f} s")
+            progress(0, 0, f"waiting for a free CPU for {longest:.0f} s: {share}")
 
     def _lose(self, worker: RemoteWorker, cause: str, progress: Progress) -> None:
         """Do as every executor does, and say on which node it was."""

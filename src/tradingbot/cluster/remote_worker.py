@@ -125,7 +125,7 @@ class RemoteWorker:
         """Return what the head knows of the actor."""
         from ray._private import state
 
-        return dict(state.actors(self._actor._actor_id.hex()))  # type: ignore[no-untyped-call]
+        return dict(state.actors(self._actor._actor_id.hex()))
 
 
 def _started(refused: Collection[str]) -> Any:

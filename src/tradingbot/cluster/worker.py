@@ -37,7 +37,7 @@ class ClusterWorker:
         import ray
 
         node = ray.get_runtime_context().get_node_id()
-        host = ray.util.get_node_ip_address()
+        host: str = ray.util.get_node_ip_address()  # type: ignore[no-untyped-call]
         number = os.getpid()
         return Greeting(number, begun_at(number), code_version(), node, host)
 
