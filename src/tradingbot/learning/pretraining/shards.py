@@ -115,7 +115,10 @@ def open_shards(local: LocalShards, count: int) -> Iterator[Shards]:
         local: The tasks on a table; workers get a copy, which comes to a node once.
         count: Workers at most.
     """
-    if count == 1 or not are_elsewhere() or local.tasks.table.device.type != "cpu":
+    device = local.tasks.table.device.type
+    if count > 1 and are_elsewhere() and device != "cpu":
+        news_of_workers()(0, 0, f"parts of the gradient are computed here, on {device}")
+    if count == 1 or not are_elsewhere() or device != "cpu":
         yield local
         return
     with start_workers(partial(_open_gradients, local), count) as executor:
