@@ -34,9 +34,7 @@ def waiting(open_work: OpenWork, count: int) -> Iterator[Executor]:
 
 def test_actors_tell_news_of_workers_and_no_steps() -> None:
     told: list[str] = []
-    order: Any = type(
-        "Order", (), {"actor": 0, "version": 1, "weights": {}, "state": (), "seed": 2}
-    )
+    order: Any = SimpleNamespace(actor=0, version=1, weights={}, state=(), seed=2)
     with workers_by(waiting, told.append):
         actors = RemoteActors([], waiting)
         actors.ask(order)

@@ -62,8 +62,9 @@ def start(  # noqa: PLR0913 - one option for each thing that a node has
 ) -> None:
     """Start a cluster on this machine, or join one: a head, and nodes beside it.
 
-    Nothing but Ray's own ports is opened, no dashboard and no client server; to talk to the
-    cluster takes its token, which lies in the folder [bold]cluster[/bold] of the workspace.
+    Nothing but Ray's own ports is opened, on all interfaces, no dashboard and no client server; to
+    talk to the cluster takes its token, which lies in the folder [bold]cluster[/bold] of the
+    workspace.
 
     Needs the extra: cluster.
 
