@@ -174,6 +174,11 @@ def test_straggler_is_replaced_and_the_barrier_does_not_hang(
     require_sound(job, found, whole(tmp_path, 3, 12), n_lost)
 
 
+def node_ids(executor: RayExecutor) -> set[str]:
+    """Return the nodes on which workers have greeted."""
+    return {worker.node.id for worker in executor.workers if worker.node is not None}
+
+
 def test_node_that_leaves_and_another_that_joins_change_no_bit(
     nodes: RayNodes, tmp_path: Path
 ) -> None:
@@ -182,11 +187,11 @@ def test_node_that_leaves_and_another_that_joins_change_no_bit(
 
     def disturb(executor: RayExecutor) -> None:
         await_updates(job, 8)
-        seen.append({worker.node.id for worker in executor.workers})
+        seen.append(node_ids(executor))
         nodes.kill("third")
         nodes.start("fourth")
         until = time.monotonic() + _PATIENCE_S
-        while len({worker.node.id for worker in executor.workers} - seen[0]) == 0:
+        while len(node_ids(executor) - seen[0]) == 0:
             assert time.monotonic() < until  # until a worker is on the node that joined
             time.sleep(0.05)
 

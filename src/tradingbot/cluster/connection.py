@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from tradingbot.cluster.token import read_token
 from tradingbot.domain.errors import ConfigError, MissingExtraError
 
 _HEAD_S = 600
@@ -99,13 +100,7 @@ def connect(address: ClusterAddress, limit_s: float = 5.0) -> None:
         ConfigError: If the token cannot be read, or the head does not answer or take it.
     """
     require_ray()
-    if not address.token_file.is_file():
-        raise ConfigError(
-            "the token of the cluster must be a file",
-            was="none",
-            where=str(address.token_file),
-            remedy="Copy it from the head's machine, readable by you alone",
-        )
+    read_token(address.token_file)
     if not head_answers(address, limit_s):
         raise _no_cluster(address, "nothing listens there")
     os.environ.update(ray_environment(address.token_file))

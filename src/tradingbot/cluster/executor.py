@@ -1,16 +1,16 @@
 """The executor of a cluster: workers on many nodes; what dies, stops or leaves is made up for.
 
-Every worker is placed on a node of which the driver knows that it computes with the same code; a
-node that joins later is used, one that has other code is refused. An item whose worker is lost is
-done again. When the head is lost the driver lets go, waits for it to be back, and goes on: what an
-executor knows is in the driver alone, and items are harmless to repeat.
+A worker is wherever a CPU is free; it works once the driver knows that it computes with the same
+code. A node that joins later is used, one that has other code is refused and gets no other worker.
+An item whose worker is lost is done again. When the head is lost the driver lets go, waits for it
+to be back, and goes on: what an executor knows is in the driver alone, and items are harmless to
+repeat.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections import Counter
 from typing import Any
 
 from tradingbot.cluster.code_version import code_version
@@ -23,6 +23,7 @@ from tradingbot.cluster.connection import (
 )
 from tradingbot.cluster.remote_worker import RemoteWorker, Said, alive_nodes
 from tradingbot.cluster.times import ClusterTimes
+from tradingbot.domain.counts import write_count
 from tradingbot.domain.errors import ConfigError
 from tradingbot.executors.executor import OpenWork, Outcome, Progress
 from tradingbot.executors.jobs import told_outcome
@@ -31,6 +32,8 @@ from tradingbot.executors.workers_executor import WorkersExecutor
 
 _LOOK_S = 2.0
 """Between looks at which nodes there are."""
+_TELL_S, _TELL_AGAIN_S = 3.0, 30.0
+"""Without a CPU after which a worker is told to wait for one, and until it is told again."""
 _REMEDY = "Look at its node's memory and at `tradingbot cluster status`, then run the command again"
 
 
@@ -61,7 +64,9 @@ class RayExecutor(WorkersExecutor[RemoteWorker]):
         self._times = times or ClusterTimes()
         super().__init__(most_losses=self._times.most_losses, remedy=_REMEDY)
         self.refused: dict[str, str] = {}
-        """Node → why it does nothing."""
+        """Id of a node → why it does nothing."""
+        self._n_told, self._told_at = 0, 0.0
+        """Workers that were told to wait for a CPU, and when."""
         self._open_work, self._count, self._address = open_work, count, address
         self._connect()
 
@@ -119,13 +124,14 @@ class RayExecutor(WorkersExecutor[RemoteWorker]):
             ray.shutdown()
 
     def _start_workers(self) -> None:
-        """Start workers on nodes that have CPUs to spare, the emptiest first."""
-        nodes = [node for node in alive_nodes() if node.id not in self.refused]
-        counts = Counter(worker.node.id for worker in self._workers)
-        places = [(place, node) for node in nodes for place in range(counts[node.id], node.cpus)]
-        wanted = len(places) if self._count is None else self._count - len(self._workers)
-        for _, node in sorted(places, key=lambda each: each[0])[: max(wanted, 0)]:
-            self._workers.append(RemoteWorker(node))
+        """Have as many workers as are wanted, one for each CPU that may work at most.
+
+        CPUs that others use count too: Ray gives a worker the first that becomes free.
+        """
+        cpus = sum(node.cpus for node in alive_nodes() if node.id not in self.refused)
+        wanted = cpus if self._count is None else min(self._count, cpus)
+        for _ in range(len(self._workers), wanted):
+            self._workers.append(RemoteWorker(self.refused))
 
     def _assign(self) -> None:
         for worker in self._workers:
@@ -147,6 +153,8 @@ class RayExecutor(WorkersExecutor[RemoteWorker]):
         there, _ = ray.wait(list(awaited), timeout=self._times.heartbeat_s)
         for ref in there:
             worker, said = awaited[ref]
+            if worker not in self._workers:
+                continue  # ended by what was heard before
             try:
                 self._hear(worker, said, worker.hear(said), progress)
             except ray.exceptions.RayTaskError as e:
@@ -169,13 +177,19 @@ class RayExecutor(WorkersExecutor[RemoteWorker]):
         """Let a worker work, or refuse its node."""
         if isinstance(greeting, Failed):  # its code does not even have the room
             differences = greeting.text.strip().splitlines()[-1]
+            node = worker.take_greeting(None)
         else:
             differences = greeting.code.differences(code_version())
-            worker.greeting = greeting
-        if differences:
-            self.refused[worker.node.id] = f"node {worker.node}: {differences}"
-            progress(0, 0, f"refused: {self.refused[worker.node.id]}")
-            self._end(worker)
+            node = worker.take_greeting(greeting)
+        if not differences:
+            return
+        is_new = node.id not in self.refused
+        self.refused[node.id] = f"node {node}: {differences}"
+        if is_new:
+            progress(0, 0, f"refused: {self.refused[node.id]}")
+        self._end(worker)
+        for other in [each for each in self._workers if each.waits_for_cpu()]:
+            self._end(other)  # it could come to this node: others are started that cannot
 
     def _look(self, progress: Progress) -> None:
         """Give up workers that are silent and items that take too long; see who has joined."""
@@ -192,9 +206,10 @@ class RayExecutor(WorkersExecutor[RemoteWorker]):
         if not head_answers(self._address):
             self._return_to_head(progress)
         self._start_workers()
-        self._require_workers(now, progress)
+        self._require_workers(now)
+        self._tell_who_waits(now, progress)
 
-    def _require_workers(self, now: float, progress: Progress) -> None:
+    def _require_workers(self, now: float) -> None:
         if any(worker.greeting is not None for worker in self._workers):
             self._had_worker_at = now
         elif self.refused and not self._workers:
@@ -210,12 +225,23 @@ class RayExecutor(WorkersExecutor[RemoteWorker]):
                 where=self._address.head,
                 remedy="Add one: tradingbot cluster start --address HOST:PORT",
             )
-        else:
-            progress(0, 0, f"waiting for a free CPU for {now - self._had_worker_at:.0f} s")
+
+    def _tell_who_waits(self, now: float, progress: Progress) -> None:
+        """Say when workers have no CPU, when it is another number of them, and now and then."""
+        old = [each for each in self._workers if now - each.began_at > _TELL_S]
+        waiting = [each for each in old if each.waits_for_cpu()]
+        if len(waiting) == self._n_told and now - self._told_at < _TELL_AGAIN_S:
+            return
+        self._n_told, self._told_at = len(waiting), now
+        if waiting:
+            share = f"{len(waiting)} of {write_count(len(self._workers), 'worker')}"
+            longest = now - min(each.began_at for each in waiting)
+            progress(0, 0, f"waiting for a free CPU for {longest:.0f} s: {share}")
 
     def _lose(self, worker: RemoteWorker, cause: str, progress: Progress) -> None:
         """Do as every executor does, and say on which node it was."""
-        super()._lose(worker, f"{cause}, on node {worker.node}", progress)
+        place = "" if worker.node is None else f", on node {worker.node}"
+        super()._lose(worker, f"{cause}{place}", progress)
 
     def _end(self, worker: RemoteWorker) -> None:
         if worker in self._workers:

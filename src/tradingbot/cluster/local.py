@@ -3,58 +3,43 @@
 from __future__ import annotations
 
 import json
-import os
-import secrets
+import re
 import shutil
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from tempfile import mkdtemp
 
 from tradingbot.cluster.connection import ClusterAddress, head_answers, require_ray
 from tradingbot.cluster.node_settings import NodeSettings, state_file
-from tradingbot.cluster.processes import begun_at, end_group, is_same
+from tradingbot.cluster.processes import begun_at, end_group
+from tradingbot.cluster.started_nodes import (
+    RAY_FOLDER_PREFIX,
+    StartedNode,
+    forget_nodes,
+    started_nodes,
+    write_nodes,
+)
+from tradingbot.cluster.token import TOKEN_FILE, own_token
 from tradingbot.data.atomic import storage_errors, write_text
 from tradingbot.domain.counts import write_count
 from tradingbot.domain.errors import ConfigError
 from tradingbot.executors.executor import Progress, ignore_progress
 from tradingbot.runs.lock import hold_lock
 
-TOKEN_FILE, _NODES_FILE, _LOCK_FILE, _LOG_FILE = "token", "nodes.json", "lock", "log.txt"
+_LOCK_FILE, _LOG_FILE, _FAILED_FILE = "lock", "log.txt", "failed.txt"
 _START_S, _STOP_S, _LOOK_S = 120.0, 20.0, 0.05
 _HEAD_S, _KNOCK_S = 30.0, 0.5
-
-
-@dataclass(frozen=True)
-class StartedNode:
-    """A node that was started from here."""
-
-    name: str
-    process: int
-    begun: int
-    """When its process began, in the kernel's ticks."""
-    head: str
-    """Address of the head of its cluster."""
-    is_head: bool
-    ray_folder: str = ""
-    """Removed when it is stopped."""
-
-    @property
-    def is_alive(self) -> bool:
-        """Tell whether its process is there, and the same."""
-        return is_same(self.process, self.begun)
-
-
-def started_nodes(folder: Path) -> list[StartedNode]:
-    """Return the nodes that were started and not stopped, the dead among them too."""
-    try:
-        text = (folder / _NODES_FILE).read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return []
-    return [StartedNode(**each) for each in json.loads(text)]
+_RAY_LOGS = Path("session_latest", "logs")
+_RAY_FILES = ("gcs_server.out", "gcs_server.err", "raylet.out", "raylet.err")
+"""What a head's Ray says of itself."""
+_KEPT_LINES, _LONGEST_CAUSE = 100, 300
+_RAY_PREFIX = re.compile(r"\[[^]]*\] (\S+:[0-9]+: )?")
+"""Time, process and place in Ray's own source."""
 
 
 def own_address(folder: Path) -> ClusterAddress:
@@ -92,8 +77,8 @@ def start_nodes(
 
     Raises:
         MissingExtraError: If Ray is not installed.
-        ConfigError: If nodes were started from this folder already, the head that is joined does
-            not answer, or a node does not come up.
+        ConfigError: If nodes were started from this folder already, the token is none, the port is
+            taken, the head that is joined does not answer, or a node does not come up.
         StorageError: If the disk refuses.
     """
     require_ray()
@@ -103,7 +88,9 @@ def start_nodes(
         _refuse_second(folder)
         if settings.head:
             _await_head(ClusterAddress(settings.head, Path(settings.token_file)), progress)
-        token = _own_token(folder, settings.token_file)
+        elif settings.port:
+            _require_free(settings.port)
+        token = own_token(folder, settings.token_file)
         nodes: list[StartedNode] = []
         head = settings.head
         try:
@@ -112,10 +99,10 @@ def start_nodes(
                 place = folder / f"node-{number}"
                 own = replace(settings, folder=str(place), token_file=str(token), head=head)
                 nodes.append(_start_node(own, place))
-                _write(folder, nodes)
+                write_nodes(folder, nodes)
                 head = _await_node(nodes[-1], place)
                 nodes[-1] = replace(nodes[-1], head=head)
-                _write(folder, nodes)
+                write_nodes(folder, nodes)
         except BaseException:
             _stop(folder, nodes)
             raise
@@ -148,26 +135,24 @@ def _refuse_second(folder: Path) -> None:
     _stop(folder, started_nodes(folder))  # what is left of nodes that were killed
 
 
-def _own_token(folder: Path, given: str) -> Path:
-    """Return the file of the token, a copy of that given, or drawn where there is none."""
-    path = folder / TOKEN_FILE
-    with storage_errors(path):
-        if given and not (path.exists() and path.samefile(given)):
-            token = Path(given).read_text(encoding="ascii").strip()
-            path.unlink(missing_ok=True)
-        elif path.exists():
-            return path
-        else:
-            token = secrets.token_hex(32)
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w", encoding="ascii") as file:
-            file.write(token)
-    return path
+def _require_free(port: int) -> None:
+    """Refuse a port of a head that another process listens on: Ray would only fall silent."""
+    with socket.socket() as own:
+        own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # one that was left is free
+        try:
+            own.bind(("", port))
+        except OSError as e:
+            raise ConfigError(
+                "the port of the head must be free",
+                was=e.strerror,
+                where=f"port {port}",
+                remedy="Give another with --port, or leave it out",
+            ) from e
 
 
 def _start_node(settings: NodeSettings, place: Path) -> StartedNode:
     # Ray's sockets lie there, whose paths may have 107 bytes: a workspace may be longer.
-    ray_folder = mkdtemp(prefix="tb-ray-") if settings.is_head else ""
+    ray_folder = mkdtemp(prefix=RAY_FOLDER_PREFIX) if settings.is_head else ""
     settings = replace(settings, ray_folder=ray_folder)
     with storage_errors(place):
         place.mkdir(exist_ok=True)
@@ -211,21 +196,33 @@ def _await_node(node: StartedNode, place: Path) -> str:
     while not state_file(place).exists():
         is_late = time.monotonic() > until
         if is_late or not node.is_alive:
-            lines = (place / _LOG_FILE).read_text(encoding="utf-8", errors="replace").splitlines()
             raise ConfigError(
                 "a node must come up",
                 was=f"none after {_START_S:g} s" if is_late else "its process ended",
-                where=lines[-1][:200] if lines else str(place),
-                remedy=f"Look at {place / _LOG_FILE}; free memory, or another port",
+                where=_keep_log(node, place),
+                remedy=f"Look at {place.parent / _FAILED_FILE}; free memory, or another port",
             )
         time.sleep(_LOOK_S)
     told: dict[str, str] = json.loads(state_file(place).read_text(encoding="utf-8"))
     return told["address"]
 
 
-def _write(folder: Path, nodes: Sequence[StartedNode]) -> None:
-    text = json.dumps([asdict(node) for node in nodes], indent=2)
-    write_text(folder / _NODES_FILE, text + "\n")
+def _keep_log(node: StartedNode, place: Path) -> str:
+    """Keep what a failed node and its Ray wrote where its end does not remove it.
+
+    Returns:
+        Its last line, which usually says why.
+    """
+    own = (place / _LOG_FILE).read_text(encoding="utf-8", errors="replace").strip()
+    kept = [own]
+    for name in _RAY_FILES if node.ray_folder else ():
+        path = Path(node.ray_folder) / _RAY_LOGS / name
+        if path.is_file():
+            lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+            kept += [f"\n{name}:", *lines[-_KEPT_LINES:]]
+    write_text(place.parent / _FAILED_FILE, "\n".join(kept) + "\n")
+    last = own.rpartition("\n")[2] or "it said nothing"
+    return _RAY_PREFIX.sub("", last)[:_LONGEST_CAUSE]
 
 
 def _stop(folder: Path, nodes: Sequence[StartedNode]) -> None:
@@ -235,4 +232,4 @@ def _stop(folder: Path, nodes: Sequence[StartedNode]) -> None:
         shutil.rmtree(folder / node.name, ignore_errors=True)
         if node.ray_folder:
             shutil.rmtree(node.ray_folder, ignore_errors=True)
-    (folder / _NODES_FILE).unlink(missing_ok=True)
+    forget_nodes(folder)

@@ -18,6 +18,9 @@ class Greeting(NamedTuple):
     begun: int
     """When the process began, in the kernel's ticks: its number may be another's by now."""
     code: CodeVersion
+    node: str = ""
+    """Id of its node; empty of a worker whose code does not say it yet."""
+    host: str = ""
 
 
 class ClusterWorker:
@@ -30,9 +33,13 @@ class ClusterWorker:
         self._told: ProgressReport | None = None
 
     def greet(self) -> Greeting:
-        """Say what this worker is."""
+        """Say what this worker is, and where."""
+        import ray
+
+        node = ray.get_runtime_context().get_node_id()
+        host: str = ray.util.get_node_ip_address()  # type: ignore[no-untyped-call]
         number = os.getpid()
-        return Greeting(number, begun_at(number), code_version())
+        return Greeting(number, begun_at(number), code_version(), node, host)
 
     def do(self, opening: list[Any], payload: bytes) -> bytes:
         """Do an item.

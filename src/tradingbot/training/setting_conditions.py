@@ -27,7 +27,8 @@ def _has_encoder(config: TrainConfig) -> bool:
     return config.encoder.preset != "row"
 
 
-def _pretrains(config: TrainConfig) -> bool:
+def pretrains(config: TrainConfig) -> bool:
+    """Tell whether an encoder is pre-trained when the run begins."""
     encoder = config.encoder
     return _has_encoder(config) and encoder.pretrain and encoder.transfer_from is None
 
@@ -127,7 +128,7 @@ _CONDITIONS: tuple[Condition, ...] = (
         _says("environment.kind must not be portfolio: its agent sees all accounts"),
     ),
     Condition(
-        ("pretraining.",), _pretrains, _says("an encoder must be pre-trained: see encoder.preset")
+        ("pretraining.",), pretrains, _says("an encoder must be pre-trained: see encoder.preset")
     ),
     Condition(("auxiliary.weight",), lambda config: not _not_beside(config), _not_beside),
     Condition(

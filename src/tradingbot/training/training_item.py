@@ -88,7 +88,7 @@ def open_training(
     def train(_: None, progress: Progress) -> None:
         progress(0, 0, f"{order.name} begins")
         callbacks = _callbacks(order, progress)
-        with workers_by(start):
+        with workers_by(start, note=lambda text: progress(0, 0, text)):
             if not (workspace / RUNS_FOLDER / order.name / RECORD_FILE).exists():
                 begin_run(order.config, workspace, callbacks, name=order.name)
             elif not (order.begins and _is_finished(order, workspace)):

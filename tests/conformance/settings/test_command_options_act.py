@@ -49,11 +49,11 @@ EVALUATE: dict[str, tuple[str, ...]] = {
     "--out": ("--out", "elsewhere"),
 }
 """Option → what an evaluation is told with it."""
-ON_RAY = ("--executor", "ray", "--address", "h:1", "--token-file", "two.csv")
+ON_RAY = ("--executor", "ray", "--address", "h:1", "--token-file", "two.tok")
 CLUSTER: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "--executor": ((), ON_RAY),
     "--address": (ON_RAY, (*ON_RAY[:3], "h:2", *ON_RAY[4:])),
-    "--token-file": (ON_RAY, (*ON_RAY[:5], "one.csv")),
+    "--token-file": (ON_RAY, (*ON_RAY[:5], "one.tok")),
 }
 """Option → what an evaluation is told without it and with it."""
 
@@ -149,7 +149,8 @@ def test_option_of_an_evaluation_changes_what_is_asked_for(
 def test_option_of_a_cluster_changes_which_workers_are_asked(
     option: str, evaluated_workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    Path("one.csv").touch()
+    for name in ("one.tok", "two.tok"):
+        Path(name).write_text("t")
 
     without, given = (
         asked_for(evaluated_workspace, monkeypatch, *words)["workers"] for words in CLUSTER[option]

@@ -165,7 +165,7 @@ def test_cluster_whose_cpus_are_taken_by_others_is_told_and_refused(
     nodes: RayNodes, tmp_path: Path
 ) -> None:
     told: list[str] = []
-    short = replace(FAST, start_s=3.0)
+    short = replace(FAST, start_s=6.0)
     with RayExecutor(partial(open_work, tmp_path), address=nodes.address, times=FAST) as others:
         await_condition(lambda: _all_greeted(others))
         with RayExecutor(

@@ -12,8 +12,16 @@ import pytest
 from fixtures.run_bits import fingerprint
 from fixtures.tiny_training import tiny_config
 from tradingbot.domain.errors import DataError, UserError
-from tradingbot.executors.executor import Executor, InlineExecutor, OpenWork, ignore_progress
+from tradingbot.executors.executor import (
+    Executor,
+    InlineExecutor,
+    OpenWork,
+    Outcome,
+    Progress,
+    ignore_progress,
+)
 from tradingbot.runs import RunDirectory
+from tradingbot.training import training_item
 from tradingbot.training.session import RUNS_FOLDER, begin_run
 from tradingbot.training.training_item import TrainingOrder, open_training, train_by_worker
 
@@ -86,3 +94,55 @@ def test_run_of_another_configuration_is_not_taken_over(tmp_path: Path) -> None:
 def test_worker_that_sees_other_data_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="a worker must see the run, data, configuration"):
         open_training(ORDER, tmp_path, None, "0" * 64)
+
+
+@pytest.mark.parametrize("force", [True, False])
+def test_run_is_forced_where_that_is_asked_for(
+    force: bool, whole: RunDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[object] = []
+    monkeypatch.setattr(
+        training_item, "resume_session", lambda *_, force, **__: found.append(force)
+    )
+    order = replace(ORDER, name=whole.id, begins=False, force=force)
+
+    train_by_worker(order, whole.path.parents[1], inline, ignore_progress)
+
+    assert found == [force]
+
+
+def test_worker_that_reads_another_configuration_is_refused(tmp_path: Path) -> None:
+    other = replace(ORDER, config=tiny_config(guards__probe_every=6))
+    asked = training_item._identity_of(ORDER, tmp_path)
+
+    assert open_training(ORDER, tmp_path, None, asked)
+    with pytest.raises(DataError, match="a worker must see the run, data, configuration"):
+        open_training(other, tmp_path, None, asked)
+
+
+class Waiting(InlineExecutor):
+    """Waits for a CPU before it does its items."""
+
+    def wait(self, progress: Progress) -> Outcome:
+        progress(0, 0, "an actor waits for a free CPU")
+        return super().wait(progress)
+
+
+@contextmanager
+def waiting_actors(open_work: OpenWork, count: int) -> Iterator[Executor]:
+    yield (InlineExecutor if count == 1 else Waiting)(open_work())
+
+
+def test_driver_hears_that_actors_of_its_learner_wait(tmp_path: Path) -> None:
+    own = {"actor__hidden": [8], "critic__hidden": [8], "rollout_steps": 12, "actors": 2}
+    config = tiny_config(
+        learner__name="impala", **{f"learner__impala__{key}": value for key, value in own.items()}
+    )
+    told: list[str] = []
+
+    train_by_worker(
+        TrainingOrder("first", config, begins=True),
+        *(tmp_path, waiting_actors, lambda *words: told.append(words[2])),
+    )
+
+    assert "an actor waits for a free CPU" in told

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from fixtures.tiny_tuning import SETTINGS, see_other_bars, skip_training, stamps_of, tiny_study
-from tradingbot.domain.errors import ConfigError
-from tradingbot.tuning import study_facts
+from tradingbot.domain.errors import ConfigError, DataError
+from tradingbot.tuning import session, study_facts
 from tradingbot.tuning.session import tune
 
 FOUR = replace(SETTINGS, trials=4)
@@ -126,3 +126,13 @@ def test_storage_that_is_refused_leaves_no_folder(tmp_path: Path) -> None:
 
     assert not (tmp_path / "w" / "tuning").exists()
     shutil.rmtree(tmp_path / "w", ignore_errors=True)
+
+
+def test_worker_that_sees_other_data_is_refused(tmp_path: Path) -> None:
+    request = tiny_study()
+    asked = session._identity_of(session._open_bench(request, tmp_path))
+    (tmp_path / "tuning" / "first").mkdir(parents=True)
+
+    assert session._open_work(request, tmp_path, asked)
+    with pytest.raises(DataError, match="a worker must see the run, data, configuration"):
+        session._open_work(request, tmp_path, "0" * 64)

@@ -23,7 +23,7 @@ from tradingbot.domain.counts import write_count
 from tradingbot.domain.errors import ConfigError
 
 if TYPE_CHECKING:
-    from tradingbot.cluster.local import StartedNode
+    from tradingbot.cluster.started_nodes import StartedNode
 
 app = typer.Typer(help="Start, see and stop nodes of a Ray cluster on this machine.")
 _EXIT_FINDINGS = 1
@@ -62,8 +62,9 @@ def start(  # noqa: PLR0913 - one option for each thing that a node has
 ) -> None:
     """Start a cluster on this machine, or join one: a head, and nodes beside it.
 
-    Nothing but Ray's own ports is opened, no dashboard and no client server; to talk to the
-    cluster takes its token, which lies in the folder [bold]cluster[/bold] of the workspace.
+    Nothing but Ray's own ports is opened, on all interfaces, no dashboard and no client server; to
+    talk to the cluster takes its token, which lies in the folder [bold]cluster[/bold] of the
+    workspace.
 
     Needs the extra: cluster.
 
@@ -129,8 +130,8 @@ def status(
     invocation = invocation_of(context)
     place = find_cluster(invocation, address, token_file)
     from tradingbot.cluster.connection import connected, head_answers
-    from tradingbot.cluster.local import started_nodes
     from tradingbot.cluster.remote_worker import alive_nodes
+    from tradingbot.cluster.started_nodes import started_nodes
 
     own = started_nodes(invocation.workspace / CLUSTER_FOLDER)
     answers, found = head_answers(place), []

@@ -80,10 +80,13 @@ def find_cluster(
         ConfigError: If there is none, or its token is not there.
     """
     from tradingbot.cluster.connection import ClusterAddress
-    from tradingbot.cluster.local import TOKEN_FILE, own_address
+    from tradingbot.cluster.local import own_address
+    from tradingbot.cluster.token import TOKEN_FILE, read_token
 
     folder = invocation.workspace / CLUSTER_FOLDER
     token = token_file or folder / TOKEN_FILE
+    if token.is_file():
+        read_token(token)
     if address is None:
         return (
             own_address(folder)

@@ -153,7 +153,7 @@ def run_campaign(  # noqa: PLR0913 - one option for each thing that identifies a
     )
     request = plan_campaign(asked, invocation.workspace)
     # Torch takes seconds to import: what can be refused without it is refused by now.
-    with workers_by(workers):
+    with workers_by(workers, lambda text: print_note(f"• {text}")):
         count = jobs or usual_count(workers)
         walked = _walk(request, invocation, count, go_on=go_on, until=until)
     if not show_json(as_json, _document(walked)):

@@ -107,6 +107,7 @@ def train_agents(  # noqa: PLR0913 - one option for each thing that identifies a
     Ctrl-C or SIGTERM saves and exits (130 or 143); [bold]--resume[/bold] is bit-identical.
     Results are in the run directory below the workspace. With --json every event is one line.
     With [bold]--on-node[/bold] only the result is, and Ctrl-C keeps the newest checkpoint.
+    Without it a cluster takes IMPALA's actors and parts of pre-training, and nothing else.
 
     Example: [bold]tradingbot train --preset prototype10[/bold]
 
@@ -148,11 +149,15 @@ def train_agents(  # noqa: PLR0913 - one option for each thing that identifies a
         order = order_training(config, workspace, name, run, force=force)
         train_on_node(invocation, order, node, as_json=as_json)
         return
+    if workers is not None:
+        from tradingbot.training.divided_work import require_divided
+
+        require_divided(config, begins=run is None)
     # Torch takes seconds to import: what can be refused without it is refused by now.
     from tradingbot.app.signals import stop_on_signals
     from tradingbot.training.session import begin_run, resume_session
 
-    with stop_on_signals() as stop, ExitStack() as stack, workers_by(workers):
+    with stop_on_signals() as stop, ExitStack() as stack, workers_by(workers, _note):
         callbacks = _listeners(stack, stop, as_json=as_json)
         try:
             if resume is not None:
@@ -229,6 +234,10 @@ def _changed_by(
     return change
 
 
+def _note(text: str) -> None:
+    print_note(f"• {text}")
+
+
 def _listeners(stack: ExitStack, stop: StopRequest, *, as_json: bool) -> SessionCallbacks:
     from tradingbot.training.session import SessionCallbacks
     from tradingbot.training.tracking import log_artifacts
@@ -249,7 +258,7 @@ def _listeners(stack: ExitStack, stop: StopRequest, *, as_json: bool) -> Session
 
     return SessionCallbacks(
         event_callbacks=event_callbacks,
-        note=lambda text: print_note(f"• {text}"),
+        note=_note,
         preparing=preparing,
         interrupted=stop,
         at_once=stop.at_once,

@@ -123,7 +123,7 @@ def tune_settings(  # noqa: PLR0913 - one option for each thing that identifies 
     names = () if symbols is None else split_commas(symbols, "--symbols", "symbols", "SPY,AAPL")
     request = _request(invocation, name, preset, space, options, tuple(names), wanted, storage)
     # Torch takes seconds to import: what can be refused without it is refused by now.
-    with workers_by(workers):
+    with workers_by(workers, lambda text: print_note(f"• {text}")):
         study = _tune(request, invocation, jobs or usual_count(workers), as_json=as_json)
     _show(study, as_json=as_json)
 

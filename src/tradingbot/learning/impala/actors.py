@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import torch
 
 from tradingbot.executors.executor import WorkItem
-from tradingbot.executors.workers import StartWorkers, start_workers
+from tradingbot.executors.workers import StartWorkers, news_of_workers, start_workers
 from tradingbot.learning.impala.actor import (
     ActorOrder,
     ActorSetting,
@@ -76,7 +76,7 @@ class RemoteActors:
         opening = partial(open_actors, tuple(settings))
         self._executor = self._workers.enter_context(start(opening, len(settings)))
         self._orders: dict[str, ActorOrder] = {}
-        self._asked = 0
+        self._asked, self._tell = 0, news_of_workers()
         weakref.finalize(self, self._workers.close)
 
     @property
@@ -98,7 +98,7 @@ class RemoteActors:
             UserError: If an order was lost with its worker too often.
             RuntimeError: If carrying it out failed, with its traceback.
         """
-        outcome = self._executor.wait(lambda *_: None)
+        outcome = self._executor.wait(self._tell)
         parts, state = outcome.result()
         tensors = [None if part is None else torch.from_numpy(part) for part in parts]
         order = self._orders.pop(outcome.item.name)
@@ -111,7 +111,7 @@ class RemoteActors:
     def drop(self) -> None:
         """Wait for all orders under way, and forget what they give."""
         for _ in range(len(self._orders)):
-            self._executor.wait(lambda *_: None)
+            self._executor.wait(self._tell)
         self._orders.clear()
 
 

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple, Protocol
 import torch
 from torch import Tensor, nn
 
-from tradingbot.executors.executor import Executor, Progress, Work, WorkItem, ignore_progress
-from tradingbot.executors.workers import are_elsewhere, start_workers
+from tradingbot.executors.executor import Executor, Progress, Work, WorkItem
+from tradingbot.executors.workers import are_elsewhere, news_of_workers, start_workers
 from tradingbot.learning.pretraining.tasks import AuxiliaryTasks, Segments
 from tradingbot.networks.precision import Precision
 
@@ -78,7 +78,7 @@ class RemoteShards:
     def __init__(self, local: LocalShards, executor: Executor) -> None:
         """Take weights from `local`, and hand parts to workers that were opened from it."""
         self._local, self._executor = local, executor
-        self._asked = 0
+        self._asked, self._tell = 0, news_of_workers()
 
     def gradients(
         self, parts: Sequence[Segments], counts: Mapping[str, Tensor]
@@ -97,7 +97,7 @@ class RemoteShards:
         self._asked += 1
         found: dict[int, ShardGradient] = {}
         for _ in parts:
-            outcome = self._executor.wait(ignore_progress)
+            outcome = self._executor.wait(self._tell)
             gradients, losses = outcome.result()
             number = outcome.item.payload[0]
             found[number] = ShardGradient(
@@ -115,7 +115,10 @@ def open_shards(local: LocalShards, count: int) -> Iterator[Shards]:
         local: The tasks on a table; workers get a copy, which comes to a node once.
         count: Workers at most.
     """
-    if count == 1 or not are_elsewhere() or local.tasks.table.device.type != "cpu":
+    device = local.tasks.table.device.type
+    if count > 1 and are_elsewhere() and device != "cpu":
+        news_of_workers()(0, 0, f"parts of the gradient are computed here, on {device}")
+    if count == 1 or not are_elsewhere() or device != "cpu":
         yield local
         return
     with start_workers(partial(_open_gradients, local), count) as executor:
