@@ -22,8 +22,9 @@ def require_tunable(config: TrainConfig, space: SearchSpace) -> None:
     a value that cannot be trained must not be found by the trial that draws it.
 
     Raises:
-        ConfigError: Naming the space, the key and what to write instead.
+        UserError: Naming the space, the key and what to write instead.
     """
+    refuse_parts_early(config)  # what is wrong without the space is not put down to it
     corner, names = dict(space.corner()), ", ".join(space.names)
     try:
         lowest = override_config(config, corner)

@@ -59,6 +59,13 @@ def test_wave_depends_on_seed_and_what_came_before_alone(tmp_path: Path, sampler
     assert other.choose(0, ()) != first
 
 
+def test_each_seed_of_a_trial_is_another(tmp_path: Path) -> None:
+    (first, second) = open_study(tmp_path, replace(SETTINGS, seeds=3)).choose(0, ())
+
+    assert len(set(first.seeds)) == 3
+    assert second.seeds == first.seeds
+
+
 def test_last_wave_of_a_longer_study_begins_as_that_of_a_shorter_one(tmp_path: Path) -> None:
     short, long = replace(SETTINGS, trials=3), replace(SETTINGS, trials=4)
 

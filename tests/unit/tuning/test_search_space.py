@@ -8,7 +8,7 @@ import pytest
 
 from tradingbot.configuration.files import known_presets
 from tradingbot.domain.errors import ConfigError
-from tradingbot.training.config_files import load_train_config
+from tradingbot.training.config_files import load_train_config, override_config
 from tradingbot.tuning.search_space import load_space
 from tradingbot.tuning.space_check import require_tunable
 
@@ -114,6 +114,15 @@ def test_value_that_no_training_takes_is_refused_before_a_trial_draws_it(
     assert "space.yaml" in str(refused.value.where)
     assert setting.partition(":")[0] in str(refused.value)
     assert remedy in str(refused.value.remedy)
+
+
+def test_what_is_wrong_without_the_space_is_not_put_down_to_it() -> None:
+    config = override_config(load_train_config("prototype10"), {"task.costs": "fre"})
+
+    with pytest.raises(ConfigError, match="Did you mean 'free'") as refused:
+        require_tunable(config, load_space(["direct"]))
+
+    assert "search space" not in str(refused.value)
 
 
 def test_widths_that_no_network_has_are_refused(tmp_path: Path) -> None:

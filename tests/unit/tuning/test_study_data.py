@@ -110,6 +110,17 @@ def test_study_that_noted_no_data_is_refused_where_the_ledger_counts_other_bars(
     assert stamps_of(workspace) == before
 
 
+def test_study_that_noted_no_data_is_refused_where_the_ledger_counts_some_trials_only(
+    workspace: Path,
+) -> None:
+    forget_data(workspace)
+    ledger = workspace / "ledger.jsonl"
+    ledger.write_bytes(b"".join(ledger.read_bytes().splitlines(keepends=True)[:2]))
+
+    with pytest.raises(ConfigError, match="not known which data"):
+        tune(tiny_study(settings=FOUR), workspace)
+
+
 def test_other_settings_are_refused_and_nothing_is_written(workspace: Path) -> None:
     before = stamps_of(workspace)
 
