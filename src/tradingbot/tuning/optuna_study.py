@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from tradingbot.domain.errors import ConfigError, MissingExtraError
 from tradingbot.domain.seeding import stream
 from tradingbot.tuning.request import TuneSettings
-from tradingbot.tuning.search_space import Choice, SearchParameter, SearchSpace
+from tradingbot.tuning.search_parameter import Choice, SearchParameter
+from tradingbot.tuning.search_space import SearchSpace
 from tradingbot.tuning.study_database import (
     ASKED,
     FACTS,
