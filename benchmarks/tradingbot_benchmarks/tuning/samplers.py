@@ -27,7 +27,8 @@ from tradingbot.tuning.joint_trials import run_trials
 from tradingbot.tuning.optuna_study import OptunaStudy
 from tradingbot.tuning.pruning import CurvePruner
 from tradingbot.tuning.request import Sampler, TuneSettings
-from tradingbot.tuning.search_space import SearchParameter, SearchSpace
+from tradingbot.tuning.search_parameter import SearchParameter
+from tradingbot.tuning.search_space import SearchSpace
 from tradingbot.tuning.training_trial import TrialBench, TrialProgress
 from tradingbot.tuning.trial_record import TrialResult, TuningTrial, best_first
 from tradingbot_benchmarks.record import BenchRecord

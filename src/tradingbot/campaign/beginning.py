@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from tradingbot.campaign.data_phase import BARS_DIGITS, require_bars_of_before
 from tradingbot.campaign.phases import PHASES
 from tradingbot.campaign.request import CampaignRequest
 from tradingbot.campaign.status import STATUS_FILE, CampaignStatus, PhaseRecord, read_status
+from tradingbot.data.atomic import write_text
 from tradingbot.data.store import BarStore
 from tradingbot.domain.errors import ConfigError
 from tradingbot.runs import RunDirectory
+from tradingbot.runs.compatibility import few_differences
 from tradingbot.training.session import RUNS_FOLDER
 from tradingbot.tuning.request import TUNING_FOLDER
 
+ASKED_FILE = "asked.json"
+"""What a campaign was asked for: it decides nothing, and says what differs."""
 _TRAINED = ("prototype", "full", "master")
 
 
@@ -41,13 +49,30 @@ def begin_campaign(
             return begun, ""
         raise ConfigError(
             "a campaign must go on with the data and settings that it began with",
-            was="others",
+            was=few_differences(_asked_before(folder), request.asked),
             where=str(folder),
             remedy="Choose another --name, or give the options of before, and files of presets as "
             "they were",
         )
     begun_with = _require_bars(before.label, request, workspace)
     return _go_on(replace(begun, label=begun_with), before, until), begun_with
+
+
+def write_asked(request: CampaignRequest, folder: Path) -> None:
+    """Write down what was asked for.
+
+    Raises:
+        StorageError: If the disk refuses.
+    """
+    write_text(folder / ASKED_FILE, json.dumps(request.asked, indent=1, ensure_ascii=False) + "\n")
+
+
+def _asked_before(folder: Path) -> Mapping[str, Any] | None:
+    """Return what was asked for before; None where that was not written, or cannot be read."""
+    with suppress(OSError, ValueError):
+        found = json.loads((folder / ASKED_FILE).read_bytes())
+        return found if isinstance(found, dict) else None
+    return None
 
 
 def _go_on(begun: CampaignStatus, before: CampaignStatus, until: str) -> CampaignStatus:

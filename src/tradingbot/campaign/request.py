@@ -63,14 +63,26 @@ class CampaignRequest:
 
         Files of presets count by their content: what is edited under its name is something else.
         """
-        evaluation = _content_of(self.evaluation, "evaluation")
+        asked = self.asked  # in its order: campaigns that began before are known by it
+        options = list(map(list, self.evaluation_options))
+        parts = asked | {"config": self.config.config_hash, "evaluation options": options}
+        text = json.dumps(list(parts.values()), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """The same in full, to say what differs where the hashes do."""
         master = self.master if self.master == NO_MASTER else _content_of(self.master, "training")
-        bars = None if self.bars is None else self.bars.model_dump(mode="json")
-        parts: tuple[Any, ...] = (
-            *(self.config.config_hash, bars, self.generates, list(self.accept), evaluation),
-            *(list(map(list, self.evaluation_options)), self.tune_trials, master),
-        )
-        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+        return {
+            "config": self.config.as_mapping(),
+            "bars": None if self.bars is None else self.bars.model_dump(mode="json"),
+            "generates": self.generates,
+            "accept": list(self.accept),
+            "evaluation": _content_of(self.evaluation, "evaluation"),
+            "evaluation options": dict(self.evaluation_options),
+            "tune": self.tune_trials,
+            "master": master,
+        }
 
     @property
     def terms(self) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tradingbot.campaign.beginning import begin_campaign
+from tradingbot.campaign.beginning import begin_campaign, write_asked
 from tradingbot.campaign.phases import GATES_OF, PHASES, CampaignWalk, PhaseFinding
 from tradingbot.campaign.report import write_report
 from tradingbot.campaign.request import CampaignRequest
@@ -84,6 +84,7 @@ def walk_campaign(
         folder.mkdir(parents=True, exist_ok=True)
     with hold_lock(folder / LOCK_FILE, "campaign"):
         begun, begun_with = begin_campaign(request, workspace, until)
+        write_asked(request, folder)
         board = StatusBoard(folder, begun)
         tools = PhaseTools(workspace, board.progress, callbacks.note, callbacks.interrupted, jobs)
         walk = CampaignWalk(request, tools, begun_with=begun_with)

@@ -14,6 +14,8 @@ _ABSENT = object()
 _TEXT_LENGTH = 60
 _NAMED = 5
 """Agents that a message names."""
+_FEW = 3
+"""Settings that a message names."""
 
 
 def config_differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
@@ -24,6 +26,18 @@ def config_differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[s
         ['ppo.epochs: 10 → 4', 'seed: (absent) → 1']
     """
     return list(_differences(old, new, ""))
+
+
+def few_differences(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> str:
+    """Say which settings differ, the first few of them; `others` where what was is not known.
+
+    Example:
+        >>> few_differences({"seed": 1, "top": 2}, {"seed": 3, "top": 2})
+        'seed: 1 → 3'
+    """
+    found = [] if old is None else config_differences(old, new)
+    more = f"; and {len(found) - _FEW} more" if len(found) > _FEW else ""
+    return "; ".join(found[:_FEW]) + more if found else "others"
 
 
 def resume_differences(record: RunRecord, plan: RunPlan) -> list[str]:

@@ -51,8 +51,7 @@ def refuse_early(
         from tradingbot.runs.names import require_new_name
 
         require_new_name(workspace / "runs", name)
-    _refuse_task_early(config.task)
-    require_encoder(config.encoder.preset, "encoder.preset")
+    refuse_parts_early(config)
     if config.encoder.transfer_from is not None:
         _require_source(config.encoder.transfer_from, workspace)
     if config.environment.kind == "portfolio":
@@ -68,14 +67,20 @@ def refuse_early(
     require_trackers(config)
 
 
-def _refuse_task_early(task: TaskSection) -> None:
-    """Refuse names of costs, rewards and private numbers that there are not."""
+def refuse_parts_early(config: TrainConfig) -> None:
+    """Refuse names of costs, rewards, private numbers and encoders that there are not.
+
+    Raises:
+        UserError: Naming the setting.
+    """
+    task: TaskSection = config.task
     require_costs(task.costs, "task.costs")
     require_cost_rates(task.cost_rates, "task.cost_rates")
     require_reward(task.reward, "task.reward")
     require_reward_terms(task.reward_weights, "task.reward_weights")
     require_reward_options(task.reward_options, "task.reward_options")
     require_private(task.private, "task.private")
+    require_encoder(config.encoder.preset, "encoder.preset")
 
 
 def _require_sleeves(sleeves: str, workspace: Path) -> None:

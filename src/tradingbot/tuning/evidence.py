@@ -16,7 +16,7 @@ from tradingbot.training.result_file import TrainResult
 from tradingbot.training.trial_ledger import data_key
 from tradingbot.tuning.best_trials import Found
 from tradingbot.tuning.request import TuneRequest
-from tradingbot.tuning.search_space import Choice
+from tradingbot.tuning.search_parameter import Choice
 
 _LINE = 96
 

@@ -11,11 +11,13 @@ from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from tradingbot.domain.errors import MissingExtraError
+from tradingbot.domain.errors import ConfigError, MissingExtraError
 from tradingbot.domain.seeding import stream
 from tradingbot.tuning.request import TuneSettings
-from tradingbot.tuning.search_space import Choice, SearchParameter, SearchSpace
+from tradingbot.tuning.search_parameter import Choice, SearchParameter
+from tradingbot.tuning.search_space import SearchSpace
 from tradingbot.tuning.study_database import (
+    ASKED,
     FACTS,
     IDENTITY,
     KnownStudy,
@@ -54,20 +56,25 @@ class OptunaStudy:
             ConfigError: If the database cannot be opened, or is one of another kind.
         """
         self._space, self._settings = space, settings
-        self._study = open_database(name, storage)
+        self._study, self._storage = open_database(name, storage), storage
+        self._identity: str | None = None
 
     @property
     def known(self) -> KnownStudy:
         """What was written down when it began."""
-        return known_of(self._study)
+        return known_of(self._study, self._storage)
 
-    def note(self, identity: str, facts: Mapping[str, str]) -> None:
-        """Write down what is tuned and on which data, where that is not there yet."""
-        known = self.known
-        if known.identity is None:
-            self._study.set_user_attr(IDENTITY, identity)
-        if known.facts is None:
-            self._study.set_user_attr(FACTS, dict(facts))
+    def note(self, identity: str, facts: Mapping[str, str], asked: Mapping[str, Any]) -> None:
+        """Write down what is tuned and on which data, where that is not there yet.
+
+        A study without trials is told anew: what it was to be has moved nothing.
+        """
+        known, self._identity = self.known, identity
+        noted = {IDENTITY: known.identity, FACTS: known.facts, ASKED: known.asked}
+        given = {IDENTITY: identity, FACTS: dict(facts), ASKED: dict(asked)}
+        for key, value in given.items():
+            if noted[key] is None or (not known.ended and noted[key] != value):
+                self._study.set_user_attr(key, value)
 
     def results(self) -> list[TrialResult]:
         """Return the finished trials in the order of their numbers.
@@ -79,7 +86,18 @@ class OptunaStudy:
         return [first[number] for number in sorted(first)]
 
     def keep(self, result: TrialResult) -> None:
-        """Store a finished trial, once."""
+        """Store a finished trial, once.
+
+        Raises:
+            ConfigError: If another workspace began this study anew while it had no trials.
+        """
+        if self._identity is not None and self.known.identity != self._identity:
+            raise ConfigError(
+                "a study must be that which its trials were made for",
+                was="begun anew with other settings meanwhile",
+                where=self._study.study_name,
+                remedy="Choose another name",
+            )
         if any(each.spec.number == result.spec.number for each in self.results()):
             return
         self._study.add_trial(_frozen(result, _distributions(self._space)))

@@ -9,10 +9,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from tradingbot.domain.checks import CheckedFields, bounded, require
 from tradingbot.domain.errors import ConfigError
+from tradingbot.domain.plain_values import as_plain_values
 from tradingbot.training.config import TrainConfig
 from tradingbot.tuning.search_space import SearchSpace
 
@@ -20,6 +21,8 @@ Sampler = Literal["tpe", "random"]
 Pruner = Literal["median", "hyperband", "none"]
 TUNING_FOLDER = "tuning"
 """Of the workspace, with a folder for every study."""
+_MAY_GROW = ("trials", "top")
+"""Settings that may change while a study goes on."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,59}")
 
 
@@ -94,11 +97,21 @@ class TuneRequest:
         The number of trials and of the best is no part: a study may be made longer. Data and code
         are compared beside it (`study_facts`), for they are known when the data are opened.
         """
-        settings = asdict(self.settings)
-        for key in ("trials", "top"):
-            settings.pop(key)
+        settings = {
+            key: each for key, each in asdict(self.settings).items() if key not in _MAY_GROW
+        }
         parts = (self.config.config_hash, self.space.sha256, list(self.symbols), settings)
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """The same in full, to say what differs where the hashes do."""
+        settings = {
+            key: each for key, each in asdict(self.settings).items() if key not in _MAY_GROW
+        }
+        space = {each.key: as_plain_values(each) for each in self.space.parameters}
+        symbols = list(self.symbols)
+        return {"config": self.config.as_mapping(), "space": space, "symbols": symbols} | settings
 
     def folder(self, workspace: Path) -> Path:
         """Return where the study is kept."""

@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from tradingbot.configuration.files import place_of, preset_folder, read_merged
 from tradingbot.configuration.yaml_reader import Document
 from tradingbot.domain.errors import ConfigError, require_known
 from tradingbot.domain.plain_values import as_plain_values
+from tradingbot.tuning.search_parameter import Choice, SearchParameter, check_parameter
 
-Scale = Literal["linear", "log"]
-Choice = str | int | float | bool
-"""One of a list of values; lists such as widths are written as text, `[64]`."""
 TUNABLE = (
     *("learner.", "task.reward", "task.private", "encoder.", "pretraining.", "auxiliary."),
     *("cloning.", "curiosity.", "objectives.", "shaping.", "options."),
@@ -28,29 +27,6 @@ TUNABLE = (
 )
 """What keys of a space begin with: everything else is what trials are judged by."""
 _KEYS = ("low", "high", "scale", "step", "choices")
-
-
-@dataclass(frozen=True)
-class SearchParameter:
-    """One setting and where it may lie: from low to high, or one of some choices."""
-
-    key: str
-    """Dotted key of the training configuration."""
-    low: float = 0.0
-    high: float = 0.0
-    scale: Scale = "linear"
-    """`log`: as many trials in every factor of ten."""
-    step: int = 0
-    """Whole numbers so far apart; 0: any number."""
-    choices: tuple[Choice, ...] = ()
-    """Instead of a range."""
-
-    @property
-    def words(self) -> str:
-        """Where it may lie, for people."""
-        if self.choices:
-            return ", ".join(map(str, self.choices))
-        return f"{self.low:g} … {self.high:g}{' (log)' if self.scale == 'log' else ''}"
 
 
 @dataclass(frozen=True)
@@ -69,7 +45,7 @@ class SearchSpace:
 
     def corner(self) -> dict[str, Choice]:
         """Return the lowest or first value of every setting: a configuration must take it."""
-        return {each.key: _first(each) for each in self.parameters}
+        return {each.key: each.first for each in self.parameters}
 
 
 def load_space(references: Sequence[str | Path]) -> SearchSpace:
@@ -112,16 +88,18 @@ def _read(key: str, entry: Any, document: Document) -> SearchParameter:
     for name in entry:
         require_known(str(name), _KEYS, f"key of {key} must be known", where=where)
     made = SearchParameter(key, **_values(key, entry, where))
-    _check_range(made, where)
+    check_parameter(made, where)
     return made
 
 
 def _values(key: str, entry: Mapping[str, Any], where: str | None) -> dict[str, Any]:
     given = dict(entry)
+    _require_one_kind(key, given, where)
     for name in ("low", "high"):
         value = given.get(name, 0.0)
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise ConfigError(f"{name} of {key} must be a number", was=repr(value), where=where)
+        _require_finite(f"{name} of {key}", value, where)
     if "step" in given and (type(given["step"]) is not int or given["step"] < 1):
         rule = f"step of {key} must be a whole number of 1 or more"
         raise ConfigError(rule, was=repr(given["step"]), where=where)
@@ -129,6 +107,8 @@ def _values(key: str, entry: Mapping[str, Any], where: str | None) -> dict[str, 
     choices = given.pop("choices", ())
     if not isinstance(choices, list | tuple):
         raise ConfigError(f"choices of {key} must be a list", was=repr(choices)[:60], where=where)
+    for choice in choices:
+        _require_finite(f"choice of {key}", choice, where)
     return given | {"choices": tuple(map(_as_choice, choices))}
 
 
@@ -140,21 +120,22 @@ def _as_choice(value: Any) -> Choice:
     return kept
 
 
-def _check_range(made: SearchParameter, where: str | None) -> None:
-    is_range = made.low < made.high
-    if bool(made.choices) == is_range or len(made.choices) == 1:
-        raise ConfigError(
-            f"{made.key} must have low below high, or two choices or more",
-            was=f"low {made.low:g}, high {made.high:g}, {len(made.choices)} choices",
-            where=where,
-            remedy="Give one of the two",
-        )
-    if made.scale == "log" and made.low <= 0.0 and not made.choices:
-        rule = f"low of {made.key} must be above 0 where its scale is log"
-        raise ConfigError(rule, was=f"{made.low:g}", where=where, remedy="Raise it")
+def _require_one_kind(key: str, given: Mapping[str, Any], where: str | None) -> None:
+    """Refuse a setting that has neither a whole range nor choices, or something of both."""
+    ends = [name for name in ("low", "high") if name in given]
+    beside = [name for name in _KEYS if name in given and name != "choices"]
+    if ("choices" in given and not beside) or ("choices" not in given and len(ends) == 2):
+        return
+    raise ConfigError(
+        f"{key} must have low and high, or choices with nothing beside them",
+        was=", ".join(map(str, given)) or "nothing",
+        where=where,
+        remedy="Write e.g. {low: 0.9, high: 0.98} or {choices: [16, 32]}",
+    )
 
 
-def _first(parameter: SearchParameter) -> Choice:
-    if parameter.choices:
-        return parameter.choices[0]
-    return int(parameter.low) if parameter.step else parameter.low
+def _require_finite(name: str, value: object, where: str | None) -> None:
+    """Refuse infinity and what is no number."""
+    if isinstance(value, float) and not math.isfinite(value):
+        rule = f"{name} must be a finite number"
+        raise ConfigError(rule, was=str(value), where=where, remedy="Write e.g. 0.5")

@@ -6,8 +6,8 @@ a kill makes only what is missing, chooses the same trials, and counts none twic
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -42,7 +42,7 @@ from tradingbot.tuning.joint_trials import run_trials
 from tradingbot.tuning.optuna_study import OptunaStudy
 from tradingbot.tuning.pruning import CurvePruner
 from tradingbot.tuning.request import TuneRequest
-from tradingbot.tuning.study_database import look_up_study
+from tradingbot.tuning.study_database import KnownStudy, look_up_study
 from tradingbot.tuning.study_facts import facts_of, require_same_study
 from tradingbot.tuning.study_files import StudyFiles, write_study_files
 from tradingbot.tuning.training_trial import TrialBench, with_symbols
@@ -98,14 +98,15 @@ def tune(
     require_no_links(folder.parent)
     callbacks.note("open the data")
     bench = _open_bench(request, workspace)
-    _refuse_early(request, bench, workspace)
+    known = _refuse_early(request, bench, workspace)
     with storage_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
     with hold_lock(folder / LOCK_FILE, "study"):
-        study = open_study(request, workspace)
-        require_same_study(study.known, request, bench.data, workspace)
-        study.note(request.identity, facts_of(bench.data))
-        results = _run_waves(study, request, bench, workspace, jobs, callbacks)
+        with _start_executor(request, bench, jobs, known) as executor:
+            study = open_study(request, workspace)
+            require_same_study(study.known, request, bench.data, workspace)
+            study.note(request.identity, facts_of(bench.data), request.asked)
+            results = _run_waves(study, request, bench, executor, callbacks)
         told = (workspace, callbacks.note, callbacks.training)
         retrained = retrain_best(request, results, *told)
         untuned = train_untuned(request, retrained, *told)
@@ -114,13 +115,15 @@ def tune(
     return TunedStudy(tuple(results), tuple(retrained), files)
 
 
-def _refuse_early(request: TuneRequest, bench: TrialBench, workspace: Path) -> None:
+def _refuse_early(request: TuneRequest, bench: TrialBench, workspace: Path) -> KnownStudy:
     """Refuse another study's name, or its database, before anything is written."""
+    known = KnownStudy()
     if request.storage or (request.folder(workspace) / DATABASE_FILE).is_file():
         known = look_up_study(request.name, _storage_of(request, workspace))
         require_same_study(known, request, bench.data, workspace)
     if request.storage:  # what lies outside of the study's folder can be refused without it
         open_study(request, workspace)
+    return known
 
 
 def _storage_of(request: TuneRequest, workspace: Path) -> str:
@@ -166,11 +169,11 @@ def _open_work(request: TuneRequest, workspace: Path, identity: str) -> Work:
 def _work_of(request: TuneRequest, bench: TrialBench) -> Work:
     """Return what makes trials; encoders that several begin with are pre-trained once."""
     encoders = request.folder(bench.workspace) / ENCODERS_FOLDER
-    with storage_errors(encoders):
-        encoders.mkdir(exist_ok=True)
 
     def work(payload: _Payload, progress: Progress) -> list[TrialResult]:
         specs, before = payload
+        with storage_errors(encoders):
+            encoders.mkdir(exist_ok=True)
 
         def open_pruner(spec: TuningTrial) -> CurvePruner:
             return CurvePruner(spec, before, request.space, request.settings)
@@ -180,37 +183,46 @@ def _work_of(request: TuneRequest, bench: TrialBench) -> Work:
     return work
 
 
+@contextmanager
+def _start_executor(
+    request: TuneRequest, bench: TrialBench, jobs: int, known: KnownStudy
+) -> Iterator[Executor]:
+    """Start what makes trials, before the study is begun: a cluster may not answer."""
+    settings = request.settings
+    workers = min(jobs, -(-settings.wave // settings.together))
+    with ExitStack() as stack:
+        stack.enter_context(torch_threads(bench.config.threads if workers == 1 else 1))
+        executor: Executor = InlineExecutor(_work_of(request, bench))
+        if (are_elsewhere() or workers > 1) and known.trials_kept < settings.trials:
+            place, identity = bench.workspace.absolute(), _identity_of(bench)
+            opened = partial(_open_work, request, place, identity)
+            executor = stack.enter_context(start_workers(opened, workers))
+        yield executor
+
+
 def _run_waves(
     study: OptunaStudy,
     request: TuneRequest,
     bench: TrialBench,
-    workspace: Path,
-    jobs: int,
+    executor: Executor,
     callbacks: TuneCallbacks,
 ) -> list[TrialResult]:
     """Make the trials that are missing, wave by wave; return all in order."""
-    settings, total = request.settings, request.settings.trials
-    workers, count = min(jobs, -(-settings.wave // settings.together)), TrialCount(request, bench)
-    with ExitStack() as stack:
-        stack.enter_context(torch_threads(bench.config.threads if workers == 1 else 1))
-        executor: Executor = InlineExecutor(_work_of(request, bench))
-        if (are_elsewhere() or workers > 1) and len(study.results()) < total:
-            opened = partial(_open_work, request, workspace.absolute(), _identity_of(bench))
-            executor = stack.enter_context(start_workers(opened, workers))
-        for wave in range(settings.n_waves):
-            kept = study.results()
-            count.see(kept)
-            before, done = tuple(kept[: wave * settings.wave]), {e.spec.number for e in kept}
-            items = [
-                WorkItem(_name_of(specs), (specs, before))
-                for specs in _share_out(study.choose(wave, before), settings.together)
-                # Sums depend in their last bits on what is beside them: all of them, or none.
-                if not done.issuperset(spec.number for spec in specs)
-            ]
-            count.begin([spec for item in items for spec in item.payload[0]])
-            _run_wave(executor, study, items, callbacks, total)
-    discard_directory(request.folder(workspace) / ENCODERS_FOLDER)
-    return study.results()[:total]
+    settings, count = request.settings, TrialCount(request, bench)
+    for wave in range(settings.n_waves):
+        kept = study.results()
+        count.see(kept)
+        before, done = tuple(kept[: wave * settings.wave]), {e.spec.number for e in kept}
+        items = [
+            WorkItem(_name_of(specs), (specs, before))
+            for specs in _share_out(study.choose(wave, before), settings.together)
+            # Sums depend in their last bits on what is beside them: all of them, or none.
+            if not done.issuperset(spec.number for spec in specs)
+        ]
+        count.begin([spec for item in items for spec in item.payload[0]])
+        _run_wave(executor, study, items, callbacks, settings.trials)
+    discard_directory(request.folder(bench.workspace) / ENCODERS_FOLDER)
+    return study.results()[: settings.trials]
 
 
 def _share_out(specs: Sequence[TuningTrial], together: int) -> list[tuple[TuningTrial, ...]]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tradingbot.domain.errors import ConfigError
 from tradingbot.tuning.storage_url import shown_storage, without_secrets
@@ -16,8 +16,12 @@ if TYPE_CHECKING:
     from optuna.storages import RDBStorage
     from optuna.study import Study
 
-IDENTITY, FACTS = "identity", "facts"
+IDENTITY, FACTS, ASKED = "identity", "facts", "asked"
 _OWN_TABLE = "studies"
+_WRITTEN = {"number", "seeds", "config_hash"}
+"""What every trial of a study says of itself."""
+_OTHERS = (ImportError, ValueError)
+"""What is raised of a driver that is not installed, and of an address that is none."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +31,8 @@ class KnownStudy:
     identity: str | None = None
     facts: Mapping[str, str] | None = None
     """Of data and code; None in studies of versions that noted none."""
+    asked: Mapping[str, Any] | None = None
+    """What was asked for, in full; None in studies of versions that kept its hash alone."""
     ended: tuple[tuple[int, tuple[int, ...], str], ...] = ()
     """(number, seeds, hash of the configuration) of every trial that is kept."""
 
@@ -35,13 +41,24 @@ class KnownStudy:
         """How many trials it has, at least."""
         return max((number + 1 for number, _, _ in self.ended), default=0)
 
+    @property
+    def trials_kept(self) -> int:
+        """How many of them are there; one that two workspaces made counts once."""
+        return len({number for number, _, _ in self.ended})
 
-def known_of(study: Study) -> KnownStudy:
-    """Return what a study wrote down."""
+
+def known_of(study: Study, storage: str) -> KnownStudy:
+    """Return what a study wrote down.
+
+    Raises:
+        ConfigError: If something else made it: another program keeps trials with Optuna as well.
+    """
     told = [each.user_attrs for each in study.get_trials(deepcopy=False)]
+    if len(study.directions) > 1 or any(not _WRITTEN.issubset(each) for each in told):
+        raise _refusal(storage, f"one with a study {study.study_name!r} of something else")
     ended = tuple((e["number"], tuple(e["seeds"]), e["config_hash"]) for e in told)
-    attributes = study.user_attrs
-    return KnownStudy(attributes.get(IDENTITY), attributes.get(FACTS), ended)
+    kept = study.user_attrs
+    return KnownStudy(kept.get(IDENTITY), kept.get(FACTS), kept.get(ASKED), ended)
 
 
 def look_up_study(name: str, storage: str) -> KnownStudy:
@@ -57,9 +74,10 @@ def look_up_study(name: str, storage: str) -> KnownStudy:
             return KnownStudy()
         with quiet_optuna():
             try:
-                return known_of(optuna.load_study(study_name=name, storage=_keep_in(storage)))
-            except KeyError:
+                study = optuna.load_study(study_name=name, storage=_keep_in(storage))
+            except KeyError:  # there is none of that name
                 return KnownStudy()
+            return known_of(study, storage)
 
 
 def open_database(name: str, storage: str) -> Study:
@@ -73,9 +91,11 @@ def open_database(name: str, storage: str) -> Study:
     with _refusals(storage), quiet_optuna():
         _tables_of(storage)
         kept = _keep_in(storage)
-        return optuna.create_study(
+        study = optuna.create_study(
             study_name=name, storage=kept, direction="maximize", load_if_exists=True
         )
+        known_of(study, storage)
+        return study
 
 
 @contextmanager
@@ -115,16 +135,24 @@ def _may_have_tables(storage: str) -> bool:
 
 def _tables_of(storage: str) -> set[str]:
     """Return the names of the tables, and refuse those of something else."""
+    from optuna.storages._rdb import models
     from sqlalchemy import create_engine, inspect
     from sqlalchemy.pool import NullPool
 
+    own = {*models.BaseModel.metadata.tables, "alembic_version"}
     engine = create_engine(storage, poolclass=NullPool)
     try:
-        tables = set(inspect(engine).get_table_names())
+        found = inspect(engine)
+        tables = set(found.get_table_names())
+        has_own = _OWN_TABLE in tables
+        columns = {each["name"] for each in found.get_columns(_OWN_TABLE)} if has_own else set()
     finally:
         engine.dispose()
-    if tables and _OWN_TABLE not in tables:
-        raise _refusal(storage, f"one with the table {min(tables)!r}")
+    if tables and not {"study_id", "study_name"} <= columns:
+        # Migrations of many programs have a table alembic_version: the rest says whose they are.
+        raise _refusal(storage, f"one with the table {min(tables - own or tables)!r}")
+    if tables - own:
+        raise _refusal(storage, f"one with the table {min(tables - own)!r} as well")
     return tables
 
 
@@ -135,7 +163,8 @@ def _refusals(storage: str) -> Iterator[None]:
 
     try:
         yield
-    except (SQLAlchemyError, optuna.exceptions.OptunaError, ImportError, ValueError) as e:
+    # Optuna says with a RuntimeError that another version of it made the tables.
+    except (SQLAlchemyError, optuna.exceptions.OptunaError, RuntimeError, *_OTHERS) as e:
         raise _refusal(storage, str(e).splitlines()[0][:160]) from None  # the cause tells the URL
 
 

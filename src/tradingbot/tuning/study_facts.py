@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tradingbot.domain.errors import ConfigError
+from tradingbot.runs.compatibility import few_differences
 from tradingbot.runs.environment import source_sha256
 from tradingbot.runs.ledger import Ledger
 from tradingbot.training.data import TrainingData
@@ -38,22 +39,24 @@ def facts_of(data: TrainingData) -> dict[str, str]:
 def require_same_study(
     known: KnownStudy, request: TuneRequest, data: TrainingData, workspace: Path
 ) -> None:
-    """Refuse to go on with a study that began as something else.
+    """Refuse to go on with a study that began as something else; one without trials began nothing.
 
     Raises:
-        ConfigError: Naming the first difference.
+        ConfigError: Naming what differs.
     """
+    if not known.ended:
+        return
     if known.identity is not None and known.identity != request.identity:
         raise ConfigError(
             "a study must go on with the configuration, space and settings it began with",
-            was="others",
+            was=few_differences(known.asked, request.asked),
             where=request.name,
             remedy="Choose another name, or give the command of before; only --top may change, "
             "and --trials may grow",
         )
     if known.facts is not None:
         _require_facts(known.facts, facts_of(data), request.name)
-    elif known.ended:
+    else:
         _require_counted(known, request, data_key(data.identity), workspace)
     if request.settings.trials < known.trials:
         raise ConfigError(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tradingbot.tuning.search_space import Choice, SearchSpace
+from tradingbot.tuning.search_parameter import Choice
+from tradingbot.tuning.search_space import SearchSpace
 from tradingbot.tuning.trial_record import TrialResult, TrialState
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from tradingbot.tuning.search_space import Choice
+from tradingbot.tuning.search_parameter import Choice
 
 TrialState = Literal["finished", "pruned", "failed"]
 

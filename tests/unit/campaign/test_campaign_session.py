@@ -137,7 +137,12 @@ def test_status_file_and_page_say_the_same(walked: WalkedCampaign) -> None:
 def test_campaign_with_other_settings_under_the_same_name_is_refused(
     walked: WalkedCampaign, workspace: Path
 ) -> None:
-    with pytest.raises(ConfigError, match="data and settings that it began with"):
+    with pytest.raises(ConfigError, match="data and settings that it began with") as refusal:
+        walk_campaign(replace(tiny_campaign(), evaluation="quick"), workspace)
+
+    assert refusal.value.was == "evaluation: required → quick"
+    (walked.folder / "asked.json").unlink()  # as a version of before left it
+    with pytest.raises(ConfigError, match="data and settings that it began with, was others"):
         walk_campaign(replace(tiny_campaign(), evaluation="quick"), workspace)
 
 

@@ -10,17 +10,20 @@ from typing import Any
 import pytest
 
 from fixtures.tiny_training import tiny_config
-from fixtures.tiny_tuning import SETTINGS, tiny_study
+from fixtures.tiny_tuning import SETTINGS, see_other_bars, skip_training, tiny_study
+from tradingbot.runs.ledger import Ledger
+from tradingbot.training.config_files import load_train_config
 from tradingbot.training.result_file import TrainResult
 from tradingbot.tuning import best_trials, session
 from tradingbot.tuning.best_trials import RetrainedTrial, best_config, train_untuned
-from tradingbot.tuning.evidence import RetrainedRow, TuningEvidence, UntunedRow
+from tradingbot.tuning.evidence import RetrainedRow, TuningEvidence, UntunedRow, write_preset
 from tradingbot.tuning.optuna_study import OptunaStudy
 from tradingbot.tuning.session import TunedStudy, tune
 from tradingbot.tuning.training_trial import TrialProgress
 from tradingbot.tuning.trial_record import TrialResult, TuningTrial
 
 SPEC = TuningTrial(3, (("learner.direct.squash_gain", 2.5),), (7,))
+TRIAL = TrialResult(SPEC, "finished", 1.0, ((1, 1.0),), 48, 0.1, "h")
 ROW = RetrainedRow("first-trial-3", 3, 1.5, 1.77, agents=0, of_agents=2, settings={})
 
 
@@ -104,21 +107,58 @@ def test_what_was_tuned_is_trained_as_it_is_with_the_seed_of_the_best(
         return SimpleNamespace(id=name), result_of(1.0)
 
     monkeypatch.setattr(best_trials, "train_named", train)
-    trial = TrialResult(SPEC, "finished", 1.0, ((1, 1.0),), 48, 0.1, "h")
-    best = [RetrainedTrial(trial, "first-trial-3", "c", result_of(1.0))]
+    best = [RetrainedTrial(TRIAL, "first-trial-3", "c", result_of(1.0))]
     silent = (tmp_path, lambda _: None)
 
     assert train_untuned(tiny_study(), best, *silent) is None
-    train_untuned(replace(tiny_study(), compares=True), best, *silent)
+    for symbols in ((), ("SPY",)):
+        train_untuned(replace(tiny_study(), compares=True, symbols=symbols), best, *silent)
+    named = replace(tiny_study(), compares=True, config=tiny_config(seed=11))
+    train_untuned(named, best, *silent)
 
-    assert asked == [("first-preset", tiny_config(seed=7))]
+    of_all = ("first-preset", tiny_config(seed=7))
+    assert asked == [of_all, of_all, ("first-preset", tiny_config(seed=11))]
 
 
 def test_best_is_trained_again_on_the_symbols_of_the_configuration() -> None:
     request = replace(tiny_study(), symbols=("SPY",))
-    trial = TrialResult(SPEC, "finished", 1.0, ((1, 1.0),), 48, 0.1, "h")
 
-    assert best_config(request, trial).symbols == request.config.symbols == ("SPY", "AAPL")
+    assert best_config(request, TRIAL).symbols == request.config.symbols == ("SPY", "AAPL")
+
+
+def test_seed_of_the_configuration_goes_before_that_of_a_trial() -> None:
+    named = replace(tiny_study(), config=tiny_config(seed=11))
+
+    assert (best_config(named, TRIAL).seed, best_config(tiny_study(), TRIAL).seed) == (11, 7)
+
+
+def test_preset_names_the_file_that_was_tuned_by_its_whole_path(
+    tuned: TunedStudy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "there").mkdir()
+    (tmp_path / "mine.yaml").write_text("extends: quick\nbudget: {n_envs: 3}\n")
+    monkeypatch.chdir(tmp_path)
+
+    text = write_preset(replace(tiny_study(), preset="mine.yaml"), tuned.files.evidence)
+    (tmp_path / "best.yaml").write_text(text.replace("n_envs: 2", ""))  # an option lies over it
+
+    monkeypatch.chdir(tmp_path / "there")
+    assert load_train_config(tmp_path / "best.yaml").learner.name == "direct"
+    assert str(tmp_path / "mine.yaml") in text
+
+
+def test_evidence_counts_trials_of_its_own_bars_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    two = tiny_study(settings=replace(SETTINGS, trials=2))
+    skip_training(monkeypatch)
+    tune(two, tmp_path)
+    see_other_bars(monkeypatch, data_sha256="f" * 64, dataset_sha256="e" * 64)
+
+    found = tune(replace(two, name="second"), tmp_path).files.evidence
+
+    assert found.ledger_trials == 2
+    assert len(Ledger(tmp_path).entries()) == 4
 
 
 def test_score_of_a_trial_is_the_best_point_of_its_curve() -> None:

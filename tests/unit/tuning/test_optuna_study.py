@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from dataclasses import replace
 from pathlib import Path
 
@@ -60,6 +59,13 @@ def test_wave_depends_on_seed_and_what_came_before_alone(tmp_path: Path, sampler
     assert other.choose(0, ()) != first
 
 
+def test_each_seed_of_a_trial_is_another(tmp_path: Path) -> None:
+    (first, second) = open_study(tmp_path, replace(SETTINGS, seeds=3)).choose(0, ())
+
+    assert len(set(first.seeds)) == 3
+    assert second.seeds == first.seeds
+
+
 def test_last_wave_of_a_longer_study_begins_as_that_of_a_shorter_one(tmp_path: Path) -> None:
     short, long = replace(SETTINGS, trials=3), replace(SETTINGS, trials=4)
 
@@ -76,22 +82,25 @@ def test_chosen_values_lie_in_the_space(tmp_path: Path) -> None:
 
 
 def test_what_a_study_began_with_is_written_down_once(tmp_path: Path) -> None:
-    open_study(tmp_path).note("one", {"data": "a"})
-    open_study(tmp_path).note("two", {"data": "b"})
+    study = open_study(tmp_path)
+    study.note("one", {"data": "a"}, {"seed": 1})
+    study.keep(result_of(study.choose(0, ())[0], 0.25))
+    open_study(tmp_path).note("two", {"data": "b"}, {"seed": 2})
 
     known = open_study(tmp_path).known
-    assert (known.identity, known.facts, known.trials) == ("one", {"data": "a"}, 0)
+    assert (known.identity, known.facts, known.asked) == ("one", {"data": "a"}, {"seed": 1})
+    assert known.trials == 1
 
 
-def test_database_of_something_else_is_refused_and_not_touched(tmp_path: Path) -> None:
-    with sqlite3.connect(tmp_path / "study.db") as other:
-        other.execute("create table alembic_version (version_num text)")
-    before = (tmp_path / "study.db").read_bytes()
+def test_trial_of_a_study_that_was_begun_anew_meanwhile_is_not_kept(tmp_path: Path) -> None:
+    study = open_study(tmp_path)
+    study.note("one", {"data": "a"}, {})
+    open_study(tmp_path).note("two", {"data": "b"}, {})
 
-    with pytest.raises(ConfigError, match="must be one of its own"):
-        open_study(tmp_path)
+    with pytest.raises(ConfigError, match="begun anew with other settings"):
+        study.keep(result_of(study.choose(0, ())[0], 0.25))
 
-    assert (tmp_path / "study.db").read_bytes() == before
+    assert not study.results()
 
 
 def test_importance_names_the_setting_that_decides(tmp_path: Path) -> None:

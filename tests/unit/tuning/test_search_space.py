@@ -8,7 +8,7 @@ import pytest
 
 from tradingbot.configuration.files import known_presets
 from tradingbot.domain.errors import ConfigError
-from tradingbot.training.config_files import load_train_config
+from tradingbot.training.config_files import load_train_config, override_config
 from tradingbot.tuning.search_space import load_space
 from tradingbot.tuning.space_check import require_tunable
 
@@ -64,7 +64,18 @@ def test_list_of_widths_is_a_choice_that_the_configuration_reads(tmp_path: Path)
     [
         ("parameters: {task.costs: {choices: [free, alpaca]}}", "must not change what trials are"),
         ("parameters: {splits.train: {low: 0.5, high: 0.6}}", "must not change what trials are"),
-        ("parameters: {learner.ppo.decay: {low: 0.9}}", "low below high, or two choices"),
+        ("parameters: {learner.ppo.decay: {low: 0.9}}", "must have low and high, or choices"),
+        ("parameters: {learner.ppo.clip: {high: 0.01}}", "must have low and high, or choices"),
+        ("parameters: {learner.ppo.decay: {low: 0.9, high: 0.9}}", "must have low below high"),
+        ("parameters: {learner.ppo.decay: {low: 0.9, high: .inf}}", "must be a finite number"),
+        ("parameters: {learner.ppo.minibatch: {choices: [32, .nan]}}", "must be a finite number"),
+        ("parameters: {learner.ppo.minibatch: {choices: [32, 64], scale: log}}", "nothing beside"),
+        ("parameters: {learner.ppo.minibatch: {choices: [32, 64], step: 1}}", "nothing beside"),
+        ("parameters: {learner.ppo.minibatch: {choices: [32, 64, 32]}}", "each once"),
+        ("parameters: {learner.ppo.n_epochs: {low: 4.9, high: 8.9, step: 1}}", "whole numbers as"),
+        ("parameters: {learner.ppo.n_epochs: {low: 4, high: 8, step: 9}}", "whole number of steps"),
+        ("parameters: {learner.ppo.n_epochs: {low: 4, high: 8, step: 3}}", "whole number of steps"),
+        ("parameters: {learner.ppo.n_epochs: {low: 4, high: 8, step: 2, scale: log}}", "must be 1"),
         ("parameters: {learner.ppo.decay: {choices: [0.9]}}", "two choices or more"),
         ("parameters: {learner.ppo.decay: {low: 0, high: 1, scale: log}}", "must be above 0"),
         ("parameters: {learner.ppo.decay: {low: a, high: 1}}", "must be a number"),
@@ -76,6 +87,49 @@ def test_list_of_widths_is_a_choice_that_the_configuration_reads(tmp_path: Path)
 def test_impossible_space_is_refused_with_its_place(tmp_path: Path, text: str, rule: str) -> None:
     with pytest.raises(ConfigError, match=rule) as refused:
         load_space([write(tmp_path, text)])
+
+    assert "space.yaml" in str(refused.value.where)
+
+
+@pytest.mark.parametrize(
+    ("setting", "named", "remedy"),
+    [
+        ("learner.ppo.decay: {low: 0.9, high: 1.5}", "decay must lie in [0, 1], was 1.5", "Give"),
+        ("learner.ppo.minibatch: {choices: [16, 0]}", "minibatch must be 1 or more, was 0", "Give"),
+        ("learner.ppo.n_epochs: {low: 5, high: 15}", "n_epochs must be a whole number", "step: 1"),
+        ("task.reward: {choices: [sharpe, shrap]}", "reward", "Did you mean 'sharpe'?"),
+        ("encoder.preset: {choices: [skip, tyny]}", "encoder.preset", "Did you mean 'tiny'?"),
+        ("budget.n_envs: {choices: [4, 4096]}", "enough for 2 updates", "Give more than"),
+    ],
+)
+def test_value_that_no_training_takes_is_refused_before_a_trial_draws_it(
+    setting: str, named: str, remedy: str, tmp_path: Path
+) -> None:
+    own = write(tmp_path, f"parameters: {{{setting}}}")
+
+    with pytest.raises(ConfigError) as refused:
+        require_tunable(load_train_config("spec_discrete"), load_space([own]))
+
+    assert named in str(refused.value)
+    assert "space.yaml" in str(refused.value.where)
+    assert setting.partition(":")[0] in str(refused.value)
+    assert remedy in str(refused.value.remedy)
+
+
+def test_what_is_wrong_without_the_space_is_not_put_down_to_it() -> None:
+    config = override_config(load_train_config("prototype10"), {"task.costs": "fre"})
+
+    with pytest.raises(ConfigError, match="Did you mean 'free'") as refused:
+        require_tunable(config, load_space(["direct"]))
+
+    assert "search space" not in str(refused.value)
+
+
+def test_widths_that_no_network_has_are_refused(tmp_path: Path) -> None:
+    own = write(tmp_path, "parameters: {learner.direct.actor.hidden: {choices: [[16], [-4]]}}")
+
+    with pytest.raises(ConfigError, match="hidden must be widths of 1 or more") as refused:
+        require_tunable(load_train_config("prototype10"), load_space([own]))
 
     assert "space.yaml" in str(refused.value.where)
 

@@ -212,7 +212,7 @@ def _command(
     words += ["--sampler", wanted.sampler, "--pruner", wanted.pruner]
     words += ["--random-trials", str(wanted.random_trials)]
     words += ["--evaluations", str(wanted.evaluations), "--seeds", str(wanted.seeds)]
-    words += ["--steps-share", f"{wanted.steps_share_frac:g}", "--top", str(wanted.top)]
+    words += ["--steps-share", str(wanted.steps_share_frac), "--top", str(wanted.top)]
     return shlex.join([*words, "--seed", str(wanted.seed)])
 
 
