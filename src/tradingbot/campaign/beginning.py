@@ -13,6 +13,7 @@ from tradingbot.campaign.data_phase import BARS_DIGITS, require_bars_of_before
 from tradingbot.campaign.phases import PHASES
 from tradingbot.campaign.request import CampaignRequest
 from tradingbot.campaign.status import STATUS_FILE, CampaignStatus, PhaseRecord, read_status
+from tradingbot.campaign.stored_bars import require_bars_asked_for
 from tradingbot.data.atomic import write_text
 from tradingbot.data.store import BarStore
 from tradingbot.domain.errors import ConfigError
@@ -32,29 +33,30 @@ def begin_campaign(
     """Return the status that a campaign begins with, and the label of data it learned from before.
 
     Phases after the last one that is to be walked stay as they are, and with them the verdict. One
-    whose bars were refused, so that nothing was stored or trained, begins anew with other options.
+    that has learned nothing yet, as where its bars were refused, begins anew with other options.
 
     Raises:
-        ConfigError: If a campaign of this name asked for something else, or learned from other
-            bars than those that have their name now.
+        ConfigError: If a campaign of this name learned something else, or from other bars than
+            those that have their name now, or those do not come from what is asked for.
     """
     phases = tuple(PhaseRecord(name) for name in PHASES)
     begun = CampaignStatus(request.name, "", request.identity, "running", phases)
     begun, folder = replace(begun, terms=request.terms), request.folder(workspace)
-    if not (folder / STATUS_FILE).is_file():
-        return begun, _require_bars("", request, workspace)
-    before = read_status(folder)
-    if before.identity != request.identity:
-        if not _has_made_anything(request, workspace):
-            return begun, ""
-        raise ConfigError(
-            "a campaign must go on with the data and settings that it began with",
-            was=few_differences(_asked_before(folder), request.asked),
-            where=str(folder),
-            remedy="Choose another --name, or give the options of before, and files of presets as "
-            "they were",
-        )
-    begun_with = _require_bars(before.label, request, workspace)
+    before = read_status(folder) if (folder / STATUS_FILE).is_file() else None
+    if before is not None and before.identity != request.identity:
+        if _has_learned(request, workspace):
+            raise ConfigError(
+                "a campaign must go on with the data and settings that it began with",
+                was=few_differences(_asked_before(folder), request.asked),
+                where=str(folder),
+                remedy="Choose another --name, or give the options of before, and files of presets "
+                "as they were",
+            )
+        before = None
+    begun_with = _require_bars("" if before is None else before.label, request, workspace)
+    require_bars_asked_for(request, workspace)
+    if before is None:
+        return begun, begun_with
     return _go_on(replace(begun, label=begun_with), before, until), begun_with
 
 
@@ -91,9 +93,8 @@ def _require_bars(label: str, request: CampaignRequest, workspace: Path) -> str:
     """Return the label of what was learned from; refuse bars that are stored now and differ."""
     found = [_bars_of(workspace / RUNS_FOLDER / request.run_name(each)) for each in _TRAINED]
     known = [each for each in found if each]
-    is_tuned = (workspace / TUNING_FOLDER / request.run_name("tuning")).is_dir()
     begun_with = f"{request.dataset} {known[0]}" if known else ""
-    if label and (known or is_tuned):
+    if label and _has_learned(request, workspace):
         begun_with = label
     store = BarStore(workspace)
     if request.dataset in store.names():
@@ -108,7 +109,9 @@ def _bars_of(folder: Path) -> str:
     return (RunDirectory.open(folder).record.data.dataset_sha256 or "")[:BARS_DIGITS]
 
 
-def _has_made_anything(request: CampaignRequest, workspace: Path) -> bool:
-    """Tell whether one of this name stored bars or began a run: phases find those by name."""
-    runs = (workspace / RUNS_FOLDER).glob(f"{request.run_name('*')}")
-    return request.dataset in BarStore(workspace).names() or any(runs)
+def _has_learned(request: CampaignRequest, workspace: Path) -> bool:
+    """Tell whether one of this name began a run or a study: phases find those by name."""
+    runs = [workspace / RUNS_FOLDER / request.run_name(each) for each in _TRAINED]
+    return any(
+        each.is_dir() for each in (*runs, workspace / TUNING_FOLDER / request.run_name("tuning"))
+    )

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from tradingbot.campaign.request import CAMPAIGNS_FOLDER, CampaignRequest
+from tradingbot.campaign.stored_bars import naming_the_import
 from tradingbot.configuration.pipeline import PipelineConfig
 from tradingbot.data.atomic import write_text
 from tradingbot.data.ingest import ingest
@@ -142,7 +143,8 @@ def _dataset(request: CampaignRequest, workspace: Path, progress: Progress) -> D
     def tell(done: int, total: int, label: str) -> None:
         progress(0, _STEPS, f"bars: {label} {done}/{total}" if total else f"bars: {label}")
 
-    return ingest(source, store, name=request.dataset, progress=tell).dataset
+    with naming_the_import(request):
+        return ingest(source, store, name=request.dataset, progress=tell).dataset
 
 
 def _universe(dataset: Dataset) -> Universe | None:

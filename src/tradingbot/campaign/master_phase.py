@@ -6,6 +6,7 @@ from tradingbot.campaign.request import CampaignRequest
 from tradingbot.domain.errors import ConfigError
 from tradingbot.training.config import TrainConfig
 from tradingbot.training.config_files import load_train_config
+from tradingbot.training.sleeve_settings import data_settings
 
 _SLEEVES = "environment.portfolio.sleeves"
 
@@ -22,12 +23,8 @@ def master_config(request: CampaignRequest, symbols: tuple[str, ...]) -> TrainCo
     """
     own = request.config
     options = {
-        "dataset": request.dataset,
+        **data_settings(own),
         "symbols": list(symbols),
-        "splits": own.splits.model_dump(mode="json"),
-        "features": own.features,
-        "scaling": own.scaling.model_dump(mode="json"),
-        "task.probabilities": own.task.probabilities,
         "task.costs": own.task.costs,
         "task.cost_rates": dict(own.task.cost_rates),
         "task.rules.limits.allow_short": own.task.rules.limits.allow_short,

@@ -67,7 +67,7 @@ def plan_campaign(asked: CampaignOptions, workspace: Path) -> CampaignRequest:
     if asked.tune_trials:
         _refuse_tuning_early(config, options)
     own = asked.evaluation_options or {}
-    load_evaluate_config(asked.evaluation, own)
+    load_evaluate_config(asked.evaluation, own, {key: f"--evaluate {key}" for key in own})
     load_gates(asked.gates)
     read_benches(asked.benches)
     if asked.master not in (MASTER_PRESET, NO_MASTER):

@@ -35,9 +35,9 @@ class CampaignRequest:
     options: tuple[tuple[str, object], ...] = ()
     """Keys and values laid over the preset."""
     bars: FileImport | None = None
-    """Files to import as the dataset, where it is not there yet."""
+    """Files to import as the dataset; one that is stored must come from them."""
     generates: bool = False
-    """Generate the market of the configuration as the dataset, where it is not there yet."""
+    """Generate the market of the configuration as the dataset; one that is stored must be of it."""
     accept: tuple[str, ...] = ()
     """Codes of errors in the bars that were looked at and are no defects."""
     evaluation: str = "full"

@@ -69,12 +69,16 @@ def tune_settings(study: TuneRequest, tools: PhaseTools) -> TunedSettings:
         InterruptionError: If it was interrupted.
         UserError: If anything is not as it must be.
     """
+    from tradingbot.tuning.finished_study import FinishedStudy, read_finished
     from tradingbot.tuning.session import TuneCallbacks, tune
+    from tradingbot.tuning.study_files import StudyFiles
 
-    training = session_callbacks(study.config, tools)
-    callbacks = TuneCallbacks(tools.progress, tools.note, tools.interrupted, training)
-    files = tune(study, tools.workspace, jobs=tools.jobs, callbacks=callbacks).files
-    found = files.evidence
+    made: FinishedStudy | StudyFiles | None = read_finished(study, tools.workspace)
+    if made is None:
+        training = session_callbacks(study.config, tools)
+        callbacks = TuneCallbacks(tools.progress, tools.note, tools.interrupted, training)
+        made = tune(study, tools.workspace, jobs=tools.jobs, callbacks=callbacks).files
+    found = made.evidence
     words = ". ".join(text for text in (found.words, found.choice) if text)
-    preset = files.preset if found.beats_untuned else None
+    preset = made.preset if found.beats_untuned else None
     return TunedSettings(words, preset, tuple(each.key for each in study.space.parameters))

@@ -85,8 +85,15 @@ def _run_named(environment: object, workspace: Path) -> RunDirectory | None:
 
 
 def _data_settings(config: TrainConfig, run: RunDirectory, workspace: Path) -> dict[str, object]:
-    """Return dotted keys of what a run learns from; no market where there is a dataset."""
-    config = with_own_dataset(config, run.record.data.dataset_sha256, workspace)
+    """Return what a run learned from, though its dataset's name may mean other bars by now."""
+    return data_settings(with_own_dataset(config, run.record.data.dataset_sha256, workspace))
+
+
+def data_settings(config: TrainConfig) -> dict[str, object]:
+    """Return dotted keys of what agents learn from, which a master over them must have as well.
+
+    No market where there is a dataset.
+    """
     values = config.model_dump(include={*_SECTIONS})
     values["market"] = {} if config.dataset is not None else values["market"]
     return {**dict(_flatten(values)), _MODELS: config.task.probabilities}

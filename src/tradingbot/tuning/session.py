@@ -28,7 +28,8 @@ from tradingbot.executors.workers import are_elsewhere, start_workers
 from tradingbot.networks.threads import torch_threads
 from tradingbot.plugins.loading import load_from_environment
 from tradingbot.runs.lock import hold_lock
-from tradingbot.training.data import open_data
+from tradingbot.training.config import TrainConfig
+from tradingbot.training.data import TrainingData, open_data
 from tradingbot.training.plugins import with_plugins
 from tradingbot.training.session import SessionCallbacks
 from tradingbot.tuning.best_trials import (
@@ -119,14 +120,15 @@ def _refuse_early(request: TuneRequest, bench: TrialBench, workspace: Path) -> K
     """Refuse another study's name, or its database, before anything is written."""
     known = KnownStudy()
     if request.storage or (request.folder(workspace) / DATABASE_FILE).is_file():
-        known = look_up_study(request.name, _storage_of(request, workspace))
+        known = look_up_study(request.name, storage_of(request, workspace))
         require_same_study(known, request, bench.data, workspace)
     if request.storage:  # what lies outside of the study's folder can be refused without it
         open_study(request, workspace)
     return known
 
 
-def _storage_of(request: TuneRequest, workspace: Path) -> str:
+def storage_of(request: TuneRequest, workspace: Path) -> str:
+    """Return the URL of the database of a study."""
     file = (request.folder(workspace) / DATABASE_FILE).absolute()
     return request.storage or f"sqlite:///{file}"
 
@@ -137,13 +139,26 @@ def open_study(request: TuneRequest, workspace: Path) -> OptunaStudy:
     Raises:
         ConfigError: If the database cannot be opened, or is one of another kind.
     """
-    storage = _storage_of(request, workspace)
+    storage = storage_of(request, workspace)
     return OptunaStudy(request.name, storage, request.space, request.settings)
 
 
 def _open_bench(request: TuneRequest, workspace: Path) -> TrialBench:
-    config = with_plugins(with_symbols(request.config, request.symbols))
-    return TrialBench(config, request.settings, open_data(config, workspace), workspace)
+    data = open_trial_data(request, workspace)
+    return TrialBench(_trial_config(request), request.settings, data, workspace)
+
+
+def open_trial_data(request: TuneRequest, workspace: Path) -> TrainingData:
+    """Open what trials learn from.
+
+    Raises:
+        UserError: If data or configuration are not as they must be.
+    """
+    return open_data(_trial_config(request), workspace)
+
+
+def _trial_config(request: TuneRequest) -> TrainConfig:
+    return with_plugins(with_symbols(request.config, request.symbols))
 
 
 def _identity_of(bench: TrialBench) -> str:

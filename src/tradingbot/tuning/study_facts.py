@@ -37,9 +37,21 @@ def facts_of(data: TrainingData) -> dict[str, str]:
 
 
 def require_same_study(
-    known: KnownStudy, request: TuneRequest, data: TrainingData, workspace: Path
+    known: KnownStudy,
+    request: TuneRequest,
+    data: TrainingData,
+    workspace: Path,
+    *,
+    code_counts: bool = True,
 ) -> None:
     """Refuse to go on with a study that began as something else; one without trials began nothing.
+
+    Args:
+        known: What it wrote down.
+        request: What is asked for now.
+        data: That trials learn from now.
+        workspace: Where the ledger is.
+        code_counts: Not where nothing is left to be made.
 
     Raises:
         ConfigError: Naming what differs.
@@ -55,7 +67,10 @@ def require_same_study(
             "and --trials may grow",
         )
     if known.facts is not None:
-        _require_facts(known.facts, facts_of(data), request.name)
+        now = facts_of(data)
+        if not code_counts:
+            now.pop("code")
+        _require_facts(known.facts, now, request.name)
     else:
         _require_counted(known, request, data_key(data.identity), workspace)
     if request.settings.trials < known.trials:

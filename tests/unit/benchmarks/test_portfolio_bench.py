@@ -12,6 +12,9 @@ import numpy as np
 import pytest
 
 from tradingbot.app.cli.application import run
+from tradingbot.data.splits import IndexRange
+from tradingbot.envs.portfolio.sleeve_market import PlantedSleeves, SleeveMarketKind
+from tradingbot.envs.portfolio.task import PortfolioTask
 from tradingbot_benchmarks.portfolio import backtest, known_answers
 from tradingbot_benchmarks.portfolio.backtest import PortfolioSize, measure_backtest
 from tradingbot_benchmarks.portfolio.known_answers import MasterMeasurement, measure_masters
@@ -55,6 +58,33 @@ def test_masters_give_the_least_share_and_the_cash_of_worthless_sleeves() -> Non
     least = records["master_oracle_share"]
     assert (least.unit, least.reference) == ("fraction", known_answers.GOAL_FRAC)
     assert least.value <= min(records[f"master_{kind}"].value for kind in known_answers.WITH_GAIN)
+
+
+@pytest.mark.parametrize("kind", ["steady", "dying"])
+def test_master_is_measured_on_bars_after_those_of_training_and_a_death_is_among_them(
+    kind: SleeveMarketKind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learned: list[tuple[int, int]] = []
+    measured: list[tuple[PlantedSleeves, IndexRange]] = []
+    during = PortfolioTask.during
+
+    def seen(task: PortfolioTask, first: int, last: int) -> PortfolioTask:
+        learned.append((first, last))
+        return during(task, first, last)
+
+    def measure(planted: PlantedSleeves, _task: object, bars: IndexRange, _by: object) -> None:
+        measured.append((planted, bars))
+
+    monkeypatch.setattr(PortfolioTask, "during", seen)
+    monkeypatch.setattr(known_answers, "measure_allocations", measure)
+    size = MasterMeasurement(n_sleeves=3, n_bars=900, updates=1, n_envs=4, measured_bars=40)
+    known_answers.measure_master(size, kind, 1, quiet)
+
+    [(_, last)], [(planted, bars)] = learned, measured
+    assert last < bars.start < bars.stop <= 900
+    assert bool(planted.dies_at) == (kind == "dying")
+    for bar, _ in planted.dies_at[-1:]:
+        assert bars.start < bar < bars.stop - 1
 
 
 def test_a_master_of_ppo_is_measured_as_one_of_direct_gradients() -> None:

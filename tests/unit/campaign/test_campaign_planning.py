@@ -37,3 +37,14 @@ def test_seed_is_that_of_the_option_else_of_the_settings_else_of_the_preset(
     run(["--workspace", str(tmp_path / "w"), "run", "quick", "--name", "x", *words])
 
     assert planned[0].config.seed == seed
+
+
+def test_setting_of_the_evaluation_is_refused_by_the_option_that_said_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["run", "quick", "--evaluate", "seeds.count=-1"]
+    assert run(["--workspace", str(tmp_path), *words]) == 2
+
+    said = capsys.readouterr().err
+    assert "was -1 (--evaluate seeds.count)" in said
+    assert "--set" not in said

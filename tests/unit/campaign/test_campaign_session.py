@@ -278,8 +278,8 @@ def test_campaign_whose_bars_were_refused_begins_anew_with_other_options(
         walk_campaign(replace(asked, bars=around_the_clock), tmp_path, until="data")
     assert "must go on with the data" not in str(later.value)  # read; 24 bars are too few to learn
 
-    assert BarStore(tmp_path).names()  # from here on its bars are those
-    with pytest.raises(ConfigError, match="must go on with the data"):
+    assert BarStore(tmp_path).names()  # from here on the name is that of those bars
+    with pytest.raises(UserError, match="session grid"):
         walk_campaign(asked, tmp_path, until="data")
 
 

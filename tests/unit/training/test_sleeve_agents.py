@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,11 +18,13 @@ from tradingbot.envs.portfolio.task import PortfolioTask
 from tradingbot.envs.starting import first_ready_bar
 from tradingbot.evaluation.backtest import backtest
 from tradingbot.networks.actor_layout import Squash
+from tradingbot.runs.policy import load_policy
 from tradingbot.training.data import open_data
 from tradingbot.training.early_refusals import refuse_early
 from tradingbot.training.run_policy import open_policy
 from tradingbot.training.session import begin_run
 from tradingbot.training.setup import build_training_setup, env_config
+from tradingbot.training.sleeve_agents import portfolio_identity, sleeve_agents_of
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +57,22 @@ def test_sleeves_are_traded_as_the_run_backtests(workspace: Path) -> None:
     assert bool(((sure >= 0.5) & (sure <= 1.0)).all())
     assert book.member_names[-3:] == ("embedding_0", "embedding_1", "embedding_2")
     assert data.identity.data_sha256 != agents.identity.data_sha256
+
+
+def test_other_weights_under_the_same_name_are_other_data(workspace: Path) -> None:
+    own = open_data(tiny_config(), workspace)
+    loaded = load_policy(workspace / "runs" / "agents")
+    moved = {name: each + 1.0 for name, each in loaded.checkpoint.agent.items()}
+    other = replace(loaded, checkpoint=replace(loaded.checkpoint, agent=moved))
+    rules = env_config(tiny_config()).rules
+
+    one, same, two = (
+        portfolio_identity(own.identity, sleeve_agents_of(each, rules, own.world)).data_sha256
+        for each in (loaded, loaded, other)
+    )
+
+    assert one == same == open_data(master_config(), workspace).identity.data_sha256
+    assert two != one
 
 
 def test_master_over_trained_agents_trains_and_is_judged(workspace: Path) -> None:

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
+from fixtures.tiny_training import tiny_config
 from fixtures.trading_worlds import crashed, short_config, small_world
 from tradingbot.agents.policy import PolicyInputs
 from tradingbot.data.splits import IndexRange
+from tradingbot.domain.errors import ConfigError
 from tradingbot.envs.batch.observation import rows_of
+from tradingbot.envs.portfolio.book import SleeveBook
 from tradingbot.envs.portfolio.sleeves import SleevePaths, run_sleeves
 from tradingbot.envs.starting import first_ready_bar
 from tradingbot.envs.world import World
-from tradingbot.training.sleeve_book import principal_components, sleeve_rule, trade_sleeves
+from tradingbot.training.sleeve_book import (
+    book_through,
+    principal_components,
+    sleeve_rule,
+    trade_sleeves,
+)
+from tradingbot.training.trained_sleeves import SleeveAgents
 
 
 @pytest.mark.parametrize("rule", ["buy_and_hold", "sma_cross:fast=3,slow=9"])
@@ -63,6 +73,39 @@ def test_principal_components_are_of_the_training_part_and_have_deviation_one() 
     assert torch.equal(again.directions, made.directions)
     assert principal_components(seen, train, 0) is None
     assert principal_components(seen, train, 9) is None
+
+
+def book_of_agents(world: World, *, agents_short: bool, portfolio_short: bool) -> SleeveBook:
+    """The book of agents that ask for what the number of a bar says."""
+    config = short_config("target", smoothing_bars=1)
+    allowed, own = (
+        replace(config.rules, limits=replace(config.rules.limits, allow_short=each))
+        for each in (agents_short, portfolio_short)
+    )
+    seen = np.zeros((world.n_bars, world.n_symbols, 1), np.float32)
+    agents = SleeveAgents("agents", asked_by_bar, allowed, seen, "weights")
+    data = SimpleNamespace(world=world, sleeve_agents=agents)
+    return book_through(None, tiny_config(), data, replace(config, rules=own), 0)
+
+
+def asked_by_bar(seen: PolicyInputs) -> torch.Tensor:
+    return (seen.row % 7).double() / 7.0
+
+
+def test_long_only_portfolio_over_agents_that_may_be_short_is_refused() -> None:
+    with pytest.raises(ConfigError, match="allow_short must be true where agents of the sleeves"):
+        book_of_agents(small_world(), agents_short=True, portfolio_short=False)
+    for short in (False, True):
+        assert book_of_agents(small_world(), agents_short=short, portfolio_short=True)
+
+
+def test_confidence_of_a_bar_is_that_of_the_inputs_of_that_bar() -> None:
+    world = small_world()
+    found = book_of_agents(world, agents_short=False, portfolio_short=False).column("confidence")
+
+    bars = torch.arange(first_ready_bar(world), world.n_bars - 1)
+    expected = np.repeat((bars % 7).numpy()[:, None] / 7.0, world.n_symbols, axis=1)
+    np.testing.assert_allclose(found[bars.numpy()], expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("way", ["simulator", "backtester"])

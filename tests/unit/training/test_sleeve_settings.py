@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from fixtures.tiny_training import TINY, tiny_arguments
+from fixtures.tiny_training import TINY, tiny_arguments, tiny_config
 from tradingbot.app.cli.application import run
 from tradingbot.domain.errors import ConfigError
 from tradingbot.runs import find_run
+from tradingbot.training import sleeve_settings
 from tradingbot.training.data import open_data
 from tradingbot.training.sleeve_settings import load_over_sleeves
 
@@ -61,6 +64,28 @@ def test_settings_that_are_said_go_before_those_of_the_run(workspace: Path, tmp_
     assert str(own.market.start) == TINY["market.start"]
     generated = load_over_sleeves("master", {**OVER, "market.name": "noise"}, workspace=workspace)
     assert generated.market.name == "noise"
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("features", "relative"),
+        ("scaling.kind", "minmax"),
+        ("scaling.pooling", "per_symbol"),
+        ("task.probabilities", "forest"),
+    ],
+)
+def test_master_sees_what_the_agents_of_its_run_saw(
+    key: str, value: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = SimpleNamespace(
+        config=tiny_config(**{"dataset": "bars", key: value}).as_mapping(), data=SimpleNamespace()
+    )  # type: ignore[arg-type]
+    record.data.dataset_sha256 = None
+    own = SimpleNamespace(id="first", record=record)
+    monkeypatch.setattr(sleeve_settings, "find_run", lambda *_: own)
+
+    assert attrgetter(key)(load_over_sleeves("master", OVER, workspace=tmp_path)) == value
 
 
 def test_master_without_a_run_is_that_of_its_preset(workspace: Path) -> None:

@@ -49,7 +49,8 @@ def run_campaign(  # noqa: PLR0913 - one option for each thing that identifies a
         str | None, Option(help="Of the campaign; that of the dataset or preset if left out.")
     ] = None,
     file: Annotated[
-        Path | None, Option(help="Import this file or folder of bars as the dataset first.")
+        Path | None,
+        Option(help="Import this file or folder as the dataset; what is stored must come from it."),
     ] = None,
     calendar: Annotated[
         str | None, Option(help="Of --file: an exchange, or 24/7; XNYS if left out.")

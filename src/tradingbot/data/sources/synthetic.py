@@ -71,9 +71,16 @@ class SyntheticSource:
         progress(1, 2, "lay out bars")
         bars, covariates = to_frames(made)
         progress(2, 2, f"{bars.height:,} synthetic bars")
-        return RawBars(bars, self._provenance(made), covariates)
+        return RawBars(bars, self.provenance, covariates)
 
-    def _provenance(self, made: SyntheticMarket) -> Provenance:
+    @property
+    def provenance(self) -> Provenance:
+        """What its bars are stored with; nothing is generated for it.
+
+        Raises:
+            ConfigError: If the market or a parameter is unknown or out of range.
+        """
+        params = parse_params(market(self.market), self.params).model_dump()
         sectors = {member.symbol: member.sector for member in self.universe.members}
         return Provenance(
             provider=self.id,
@@ -84,9 +91,9 @@ class SyntheticSource:
                 "start": self.start.isoformat(),
                 "end": self.end.isoformat(),
                 "universe": self.universe.name,
-                "symbols": json.dumps(made.symbols),
-                "sectors": json.dumps([sectors[symbol] for symbol in made.symbols]),
-                **{f"{_PARAM}{key}": value for key, value in made.params.items()},
+                "symbols": json.dumps(self.universe.symbols),
+                "sectors": json.dumps([sectors[symbol] for symbol in self.universe.symbols]),
+                **{f"{_PARAM}{key}": value for key, value in params.items()},
             },
             timeframe=self.timeframe,
             grid=self.grid,

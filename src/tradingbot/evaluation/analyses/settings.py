@@ -186,7 +186,7 @@ class SeedsSettings(CheckedFields):
                 "count must lie in [2, 1000]",
                 was=self.count,
                 where="SeedsSettings.count",
-                remedy="Give 2 or more to tell luck of the seed, e.g. --set seeds.count=5",
+                remedy="Give 2 or more to tell luck of the seed, e.g. seeds.count=5",
             )
 
 

@@ -74,7 +74,7 @@ def test_hash_follows_from_every_setting() -> None:
     [
         ("seed.count", 3, "Did you mean 'seeds'?"),
         ("seeds.cout", 3, "Did you mean 'count'?"),
-        ("seeds.count", 1, "Give 2 or more to tell luck of the seed, e.g. --set seeds.count=5"),
+        ("seeds.count", 1, "Give 2 or more to tell luck of the seed, e.g. seeds.count=5"),
         ("seeds.count", "many", "a whole number"),
         ("analyses", ["walkforward"], "Did you mean 'walk_forward'?"),
         ("ablation.variants", ["pooling"], "KEY=VALUE"),
