@@ -6,7 +6,7 @@ content, and a certificate belongs to one panel.
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +14,7 @@ import numpy as np
 
 from tradingbot.campaign.request import CAMPAIGNS_FOLDER, CampaignRequest
 from tradingbot.campaign.stored_bars import naming_the_import
+from tradingbot.campaign.stream_proof import prove_stream_beside
 from tradingbot.configuration.pipeline import PipelineConfig
 from tradingbot.data.atomic import write_text
 from tradingbot.data.ingest import ingest
@@ -47,6 +48,8 @@ LEAST_TRAINING_FRAC = 0.5
 """Of the training bars: with fewer, a symbol gets an agent only where it is asked for by name."""
 _STEPS = 4
 _TRAILING_BARS = 168
+_BARS_TO_SHARE = 100_000
+"""Below these a proof takes less time than a process takes to begin."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,11 @@ class PreparedData:
 
 
 def prepare_data(
-    request: CampaignRequest, workspace: Path, progress: Progress, begun_with: str = ""
+    request: CampaignRequest,
+    workspace: Path,
+    progress: Progress,
+    begun_with: str = "",
+    jobs: int = 1,
 ) -> PreparedData:
     """Import or generate what is missing, check, build, prove.
 
@@ -72,6 +79,7 @@ def prepare_data(
         workspace: Where data are.
         progress: Told of steps.
         begun_with: Label of the data that the campaign learned from before; empty: it did not.
+        jobs: Processes; with more than one, bars are fed to the proof in one of their own.
 
     Raises:
         UserError: If bars cannot be read or are not ready, or a feature looks ahead.
@@ -87,7 +95,7 @@ def prepare_data(
     features = request.config.features
     built = build_features(dataset, workspace, accept=request.accept, feature_set=features)
     progress(3, _STEPS, "causality proof")
-    _prove(request, built, workspace, progress)
+    _prove(request, built, workspace, progress, jobs)
     progress(_STEPS, _STEPS, "certified")
     manifest, label = dataset.manifest, _label_of(dataset, request)
     errors, warnings = report.count(Severity.ERROR), report.count(Severity.WARNING)
@@ -155,7 +163,7 @@ def _universe(dataset: Dataset) -> Universe | None:
 
 
 def _prove(
-    request: CampaignRequest, built: BuiltPanel, workspace: Path, progress: Progress
+    request: CampaignRequest, built: BuiltPanel, workspace: Path, progress: Progress, jobs: int
 ) -> None:
     config = request.config
     with suppress(UserError):
@@ -168,7 +176,12 @@ def _prove(
     def tell(done: int, total: int, label: str) -> None:
         progress(3, _STEPS, f"causality proof {done}/{total}" if total else "causality proof")
 
-    report, certificate = prove_features(built, settings, progress=tell)
+    with ExitStack() as stack:
+        beside = None
+        if jobs > 1 and built.inputs.present.size >= _BARS_TO_SHARE:
+            fed = prove_stream_beside(built.dataset, workspace, tell, config.features)
+            beside = stack.enter_context(fed)
+        report, certificate = prove_features(built, settings, progress=tell, every_bar=beside)
     if certificate is None:
         failed = report.failures[0]
         raise DataError(

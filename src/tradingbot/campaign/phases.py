@@ -113,14 +113,17 @@ Phase = Callable[[CampaignWalk], PhaseFinding]
 def walk_data(walk: CampaignWalk) -> PhaseFinding:
     """Bars, readiness, features, proof."""
     tools = walk.tools
-    walk.data = prepare_data(walk.request, tools.workspace, tools.progress, walk.begun_with)
+    walk.data = prepare_data(
+        walk.request, tools.workspace, tools.progress, walk.begun_with, tools.jobs
+    )
     return PhaseFinding(walk.data.words, figures=walk.data.values)
 
 
 def walk_environment(walk: CampaignWalk) -> PhaseFinding:
     """Speed of the simulator: as benchmarks measured it."""
     given = len(walk.request.benches)
-    words = f"{given} files of benchmarks" if given else "no benchmark was given with --bench"
+    files = "file" if given == 1 else "files"
+    words = f"{given} {files} of benchmarks" if given else "no benchmark was given with --bench"
     return PhaseFinding(words)
 
 

@@ -17,7 +17,8 @@ def require_divided(config: TrainConfig, *, begins: bool) -> None:
     Raises:
         ConfigError: Saying what would use them.
     """
-    has_actors = config.learner.name == "impala" and config.learner.impala.in_processes
+    learner = config.learner
+    has_actors = learner.name == "impala" and learner.settings.in_processes
     has_parts = begins and pretrains(config) and config.pretraining.shards > 1
     if has_actors or (has_parts and config.device != "cuda"):
         return

@@ -5,16 +5,20 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
 import polars as pl
 import pytest
 
 from fixtures.tiny_campaign import tiny_campaign
+from tradingbot.campaign import data_phase
 from tradingbot.campaign.data_phase import READINESS_FILE, prepare_data
 from tradingbot.campaign.request import CampaignRequest, campaign_config
 from tradingbot.data.store import BarStore
 from tradingbot.data.universes import load_universe
 from tradingbot.executors.executor import ignore_progress
+from tradingbot.features import proof_subjects
+from tradingbot.features.causality.certificate import CERTIFICATE_FILE
 from tradingbot.features.pipeline import synthetic_source
 
 
@@ -43,3 +47,24 @@ def partial_request(workspace: Path) -> CampaignRequest:
     request = replace(asked, config=campaign_config("quick", {"seed": 5}, "part", generates=False))
     request.folder(workspace).mkdir(parents=True)
     return replace(request, generates=False)
+
+
+def test_bars_are_fed_to_the_proof_in_a_process_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = tiny_campaign("proved")
+    alone = prepare_data(asked, tmp_path / "alone", ignore_progress)
+    monkeypatch.setattr(data_phase, "_BARS_TO_SHARE", 1)
+    monkeypatch.setattr(proof_subjects, "prove_every_bar", _refused)  # in this process
+
+    found = prepare_data(asked, tmp_path / "beside", ignore_progress, jobs=2)
+
+    assert found == alone
+    certificates = [
+        next((tmp_path / each).rglob(CERTIFICATE_FILE)).read_bytes() for each in ("alone", "beside")
+    ]
+    assert certificates[0] == certificates[1]
+
+
+def _refused(*_: object, **__: object) -> NoReturn:
+    raise AssertionError("proved here")
