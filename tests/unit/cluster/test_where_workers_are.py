@@ -11,7 +11,9 @@ import pytest
 from fixtures.cluster_work import open_work
 from fixtures.ray_nodes import RayNodes
 from tradingbot.cluster import executor as rooms
+from tradingbot.cluster.connection import connected
 from tradingbot.cluster.executor import RayExecutor
+from tradingbot.cluster.remote_worker import RemoteWorker, alive_nodes
 from tradingbot.cluster.times import ClusterTimes
 from tradingbot.executors.executor import Progress, WorkItem, ignore_progress
 
@@ -61,9 +63,26 @@ def test_worker_that_waits_is_told_and_kept_and_takes_the_cpu_that_becomes_free(
             assert waiting.workers == before
             others._end(others.workers[0])
             assert squares(waiting, 3, tell) == 9
-            while len(told) < 2:
+            until = time.monotonic() + 20.0
+            while len(told) < 2 and time.monotonic() < until:
                 waiting._look(tell)
 
     share = [text.partition(" s: ") for text in told]
     assert [part[2] for part in share] == ["2 of 2 workers", "1 of 2 workers"]
     assert all(part[0].startswith("waiting for a free CPU for ") for part in share)
+
+
+def test_worker_waits_rather_than_be_on_a_node_that_was_refused(nodes: RayNodes) -> None:
+    with connected(nodes.address):
+        import ray
+
+        refused, allowed = alive_nodes()
+        workers = [RemoteWorker([refused.id]) for _ in range(2)]
+        greetings = [worker.awaited["greeting"] for worker in workers]
+        there, waiting = ray.wait(greetings, timeout=30.0)
+        late, _ = ray.wait(waiting, timeout=3.0)
+        for worker in workers:
+            worker.end()
+
+        assert ray.get(there[0]).node == allowed.id
+        assert late == []
