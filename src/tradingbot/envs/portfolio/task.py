@@ -164,8 +164,7 @@ class PortfolioTask:
 
         What the gate refuses, and what has no market, has none.
         """
-        holdings, now = _read(state)
-        made = self._rebalanced(holdings, now, action)
+        now, made = _read(state)[1], self.rebalanced(state, action)
         value = now.value * made.total
         after = PortfolioNumbers(
             value=value,
@@ -182,11 +181,7 @@ class PortfolioTask:
 
     def rebalanced(self, state: TaskState, action: Tensor) -> Rebalanced:
         """Return what the bar after a state does by weights (1, B, N + 1): orders, costs, value."""
-        return self._rebalanced(*_read(state), action)
-
-    def _rebalanced(
-        self, before: PortfolioHoldings, now: PortfolioNumbers, action: Tensor
-    ) -> Rebalanced:
+        before, now = _read(state)
         wanted = read_weights(action[0].to(now.value.dtype), now.halted)
         value_ccy = now.value * self._cash_ccy
         bars = self.book.bars(now.bar.long())
