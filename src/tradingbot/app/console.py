@@ -53,6 +53,7 @@ def print_note(message: str) -> None:
 def print_json(value: object) -> None:
     """Write `value` to stdout as one JSON document; NaN and infinity become null."""
     sys.stdout.write(json.dumps(as_json(value), indent=2, ensure_ascii=False) + "\n")
+    sys.stdout.flush()  # who reads a pipe waits for it, and a server may print nothing else
 
 
 def show_json(wanted: bool, value: object) -> bool:

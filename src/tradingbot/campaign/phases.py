@@ -113,9 +113,8 @@ Phase = Callable[[CampaignWalk], PhaseFinding]
 def walk_data(walk: CampaignWalk) -> PhaseFinding:
     """Bars, readiness, features, proof."""
     tools = walk.tools
-    walk.data = prepare_data(
-        walk.request, tools.workspace, tools.progress, walk.begun_with, tools.jobs
-    )
+    progress = tools.stoppable("data")
+    walk.data = prepare_data(walk.request, tools.workspace, progress, walk.begun_with, tools.jobs)
     return PhaseFinding(walk.data.words, figures=walk.data.values)
 
 
@@ -130,13 +129,14 @@ def walk_environment(walk: CampaignWalk) -> PhaseFinding:
 def walk_architecture(walk: CampaignWalk) -> PhaseFinding:
     """Build networks and learner on the data, count parameters, make two updates."""
     config, tools = walk.config(), walk.tools
-    tools.progress(0, _DRY_UPDATES + 1, "build networks")
+    progress = tools.stoppable("architecture")
+    progress(0, _DRY_UPDATES + 1, "build networks")
     data = open_data(config, tools.workspace)
     seed = draw_seed() if config.seed is None else config.seed
     setup = build_training_setup(config, data, seed=seed, begins=False)
     broken = 0
     for update in range(_DRY_UPDATES):
-        tools.progress(update + 1, _DRY_UPDATES + 1, "dry run")
+        progress(update + 1, _DRY_UPDATES + 1, "dry run")
         setup.learner.update()
         broken += not bool(all_finite(setup.learner.networks()))
     figures: dict[str, Finding] = {
@@ -216,7 +216,8 @@ def _train_and_judge(
     result = train_run(name, config, tools)
     options = dict(request.evaluation_options) if evaluation == request.evaluation else {}
     settings = load_evaluate_config(evaluation, options)
-    command = f"tradingbot evaluate {name} --preset {evaluation}"
+    said = "".join(f" --set {key}={value}" for key, value in options.items())
+    command = f"tradingbot evaluate {name} --preset {evaluation}{said}"
     found = evaluate_phase(name, settings, request.gates, command, tools)
     words = f"{_who_trades(result)}; {found.memo.verdict}: {found.memo.headline}"
     return PhaseFinding(words, name, dossier=found.dossier, memo=found.memo)

@@ -66,7 +66,9 @@ class CampaignRequest:
         asked = self.asked  # in its order: campaigns that began before are known by it
         options = list(map(list, self.evaluation_options))
         parts = asked | {"config": self.config.config_hash, "evaluation options": options}
-        text = json.dumps(list(parts.values()), sort_keys=True)
+        values = list(parts.values())
+        values.insert(1, None)  # bars are compared by what is stored, with a file or without one
+        text = json.dumps(values, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
     @property
@@ -75,7 +77,6 @@ class CampaignRequest:
         master = self.master if self.master == NO_MASTER else _content_of(self.master, "training")
         return {
             "config": self.config.as_mapping(),
-            "bars": None if self.bars is None else self.bars.model_dump(mode="json"),
             "generates": self.generates,
             "accept": list(self.accept),
             "evaluation": _content_of(self.evaluation, "evaluation"),

@@ -10,7 +10,12 @@ from tradingbot.domain.errors import InterruptionError
 from tradingbot.domain.events.event import Event, EventCallback
 from tradingbot.domain.events.training import Updated
 from tradingbot.evaluation.pipeline.config import EvaluateConfig
-from tradingbot.evaluation.pipeline.session import Evaluation, EvaluationRequest, evaluate_run
+from tradingbot.evaluation.pipeline.session import (
+    Evaluation,
+    EvaluationRequest,
+    evaluate_run,
+    find_evaluation,
+)
 from tradingbot.executors.executor import Progress
 from tradingbot.runs import RunDirectory
 from tradingbot.training.config import TrainConfig
@@ -28,6 +33,16 @@ class PhaseTools:
     note: Callable[[str], None]
     interrupted: Callable[[], bool]
     jobs: int = 1
+
+    def stoppable(self, work: str) -> Progress:
+        """Return the progress of work that is to end where a stop is asked for; it is repeated."""
+
+        def tell(done: int, total: int, label: str) -> None:
+            if self.interrupted():
+                raise InterruptionError(work)
+            self.progress(done, total, label)
+
+        return tell
 
 
 def train_run(name: str, config: TrainConfig, tools: PhaseTools) -> TrainResult:
@@ -51,13 +66,11 @@ def evaluate_phase(
         UserError: If the run cannot be evaluated.
     """
     request = EvaluationRequest(run=name, config=config, gates=gates, command=command)
-
-    def tell(done: int, total: int, label: str) -> None:
-        if tools.interrupted():  # what is finished is kept by the evaluation itself
-            raise InterruptionError(name)
-        tools.progress(done, total, label)
-
-    return evaluate_run(request, tools.workspace, jobs=tools.jobs, progress=tell)
+    found = find_evaluation(request, tools.workspace)
+    if found is not None:  # trials that were counted since do not change what was judged
+        return found
+    # What is finished when it stops is kept by the evaluation itself.
+    return evaluate_run(request, tools.workspace, jobs=tools.jobs, progress=tools.stoppable(name))
 
 
 @dataclass

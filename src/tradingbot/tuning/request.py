@@ -49,7 +49,7 @@ class TuneSettings(CheckedFields):
     """Points of a trial's learning curve."""
     steps_share_frac: float = bounded(0.5, "(0, 1]")
     """Steps of a trial ÷ those of the configuration, which the best are trained with again."""
-    seeds: int = bounded(1, ">= 1")
+    seeds: int = bounded(1, "[1, 100]")
     """Trainings of each trial; its score is their mean."""
     top: int = bounded(3, ">= 1")
     """Trials that are trained again, on all symbols with all steps."""

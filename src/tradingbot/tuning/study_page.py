@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import pairwise
 
 from tradingbot import __version__
 from tradingbot.evaluation.report.blocks import Code, Section
@@ -19,7 +20,7 @@ from tradingbot.tuning.evidence import TuningEvidence
 from tradingbot.tuning.study_tables import HistoryRow, SettingSlice, StudyTables
 
 _SCORE = "alpha Sharpe, first half of validation"
-_STYLES = {"finished": "agents", "pruned": "other", "failed": "other"}
+_STYLES = {"finished": "agents", "pruned": "unsure", "failed": "unsure"}
 _HEIGHT_PX = 260.0
 
 
@@ -72,7 +73,10 @@ def _draw_history(rows: Sequence[HistoryRow], *, width: float) -> Drawing:
     scores = [row.score or 0.0 for row in known]
     x, y = frame.draw_axes(drawing, [float(row.trial) for row in known], scores, axes)
     best = [(x.at(row.trial), y.at(row.best)) for row in rows if row.best is not None]
-    drawing.curve(best, "line agents")
+    steps = best[:1]
+    for before, after in pairwise(best):
+        steps += [(after[0], before[1]), after]  # the best stays so until a better one ended
+    drawing.curve(steps, "line agents")
     for row, score in zip(known, scores, strict=True):
         hint = f"trial {row.trial}: {row.state}, {plain(score)}"
         drawing.dot(x.at(row.trial), y.at(score), 3.2, _STYLES[row.state], hint=hint)

@@ -109,3 +109,9 @@ def test_grid_of_the_file_is_part_of_where_bars_come_from(files: Path, tmp_path:
 
     with pytest.raises((ConfigError, DataError), match="grid"):
         walk_campaign(asked_of(on_clock), tmp_path, until="data")
+
+
+def test_campaign_goes_on_without_the_file_that_it_was_begun_with(files: Path) -> None:
+    own = FileImport(path=files / "a.csv", stamps="close")
+
+    assert asked_of(own).identity == asked_of(None).identity

@@ -59,6 +59,25 @@ def test_verdict_is_that_of_the_portfolio(walked: WalkedCampaign) -> None:
     assert "tiny-master" in walked.page.read_text()
 
 
+def test_campaign_that_is_walked_again_judges_as_before_and_counts_nothing(
+    walked: WalkedCampaign, workspace: Path
+) -> None:
+    """The master is a trial as well: no phase before it may be judged with it afterwards."""
+    ledger = (workspace / "ledger.jsonl").read_bytes()
+    files = {path: path.read_bytes() for path in workspace.glob("runs/*/evaluation/dossier.json")}
+
+    asked = tiny_campaign(master=str(workspace / "tiny_master.yaml"))
+    again = walk_campaign(asked, workspace, go_on=True)
+
+    assert [each.gates for each in again.status.phases] == [
+        each.gates for each in walked.status.phases
+    ]
+    assert again.status.verdict == walked.status.verdict
+    assert (workspace / "ledger.jsonl").read_bytes() == ledger
+    assert len(files) == 2
+    assert all(path.read_bytes() == content for path, content in files.items())
+
+
 def test_preset_of_the_master_that_was_edited_is_refused_and_its_run_is_not_taken(
     walked: WalkedCampaign, workspace: Path
 ) -> None:

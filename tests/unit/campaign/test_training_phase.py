@@ -10,7 +10,7 @@ import pytest
 
 from fixtures.tiny_campaign import tiny_campaign
 from tradingbot.campaign import phases, training_phase
-from tradingbot.campaign.phases import CampaignWalk, walk_full
+from tradingbot.campaign.phases import CampaignWalk, Phase, walk_full
 from tradingbot.campaign.training_phase import PhaseTools, evaluate_phase
 from tradingbot.campaign.tuning_phase import study_of, tune_settings
 from tradingbot.domain.errors import InterruptionError
@@ -38,6 +38,7 @@ def test_evaluation_hears_a_stop_between_its_analyses(
             made.append(f"{done} with {jobs}")
 
     monkeypatch.setattr(training_phase, "evaluate_run", evaluate)
+    monkeypatch.setattr(training_phase, "find_evaluation", lambda *_: None)
     asked = replace(tools, interrupted=lambda: is_stopped and len(made) == 2)
     given = ("tiny-full", load_evaluate_config("required"), "product", "command", asked)
     if is_stopped:
@@ -81,7 +82,18 @@ def test_gates_of_the_campaign_are_those_of_its_memo(
     result = SimpleNamespace(trading_agents=(), parts=[SimpleNamespace(agents=())])
     monkeypatch.setattr(phases, "train_run", lambda *_: result)
     monkeypatch.setattr(training_phase, "evaluate_run", evaluate)
+    monkeypatch.setattr(training_phase, "find_evaluation", lambda *_: None)
 
     walk_full(CampaignWalk(tiny_campaign(gates="mine.yaml"), tools))
 
     assert judged == ["mine.yaml"]
+
+
+@pytest.mark.parametrize("phase", [phases.walk_data, phases.walk_architecture])
+def test_phases_before_trainings_hear_a_stop(
+    phase: Phase, tools: PhaseTools, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stopped = replace(tools, interrupted=lambda: True)
+
+    with pytest.raises(InterruptionError):
+        phase(CampaignWalk(tiny_campaign(), stopped))

@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from tradingbot import __version__
 from tradingbot.data.atomic import require_no_links, storage_errors
 from tradingbot.data.sources.source import Progress, ignore_progress
-from tradingbot.domain.errors import MissingExtraError
+from tradingbot.domain.errors import MissingExtraError, UserError
 from tradingbot.evaluation.dossier.dossier import Dossier
 from tradingbot.evaluation.gates.gates_file import foreign_source, load_gates
 from tradingbot.evaluation.gates.memo import write_memo
@@ -30,6 +31,7 @@ from tradingbot.evaluation.pipeline.stored_dossier import (
     EVALUATION_FOLDER,
     as_noted_before,
     note_dossier,
+    read_noted_dossier,
     store_page,
 )
 from tradingbot.evaluation.pipeline.stored_power import power_words
@@ -134,6 +136,32 @@ def evaluate_run(
         write_tables(dossier, memo, folder)
         if is_own:
             note_dossier(folder / DOSSIER_FILE, run, workspace, at=datetime.now(UTC))
+        return Evaluation(dossier, memo, folder, store_page(folder, dossier, memo))
+
+
+def find_evaluation(request: EvaluationRequest, workspace: Path) -> Evaluation | None:
+    """Return what the same command made of the run before, as it was then; None: nothing yet.
+
+    Trials that the ledger counted since are not in it: `evaluate_run` makes it with them.
+
+    Raises:
+        UserError: If the run or its ledger is not whole, or the gates cannot be read.
+    """
+    gates = load_gates(request.gates)
+    run = find_run(workspace / RUNS_FOLDER, request.run)
+    require_counted(run, workspace)
+    folder = run.path / EVALUATION_FOLDER
+    try:
+        dossier = read_noted_dossier(run, workspace)
+    except UserError:  # none, or not the one that was noted
+        return None
+    made = dossier.header
+    if (made.command, made.version) != (request.command, __version__):
+        return None
+    power = power_words(run, workspace)
+    memo = write_memo(dossier, gates, source=foreign_source(request.gates), power=power)
+    with hold_lock(folder / LOCK_FILE, "evaluation"):
+        write_tables(dossier, memo, folder)
         return Evaluation(dossier, memo, folder, store_page(folder, dossier, memo))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -198,6 +199,7 @@ def start_process(folder: Path, *options: str) -> tuple[subprocess.Popen[str], s
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        env={key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"},
     )
     assert process.stdout is not None
     lines = []
