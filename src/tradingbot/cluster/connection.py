@@ -70,6 +70,21 @@ def head_answers(address: ClusterAddress, limit_s: float = 2.0) -> bool:
     return True
 
 
+def head_identity(address: ClusterAddress, limit_s: float = 2.0) -> str | None:
+    """Return what tells a head from one that was started after it; None where none says it.
+
+    Ray ends the process that asks a new head about nodes by the connection to the old one.
+    """
+    from ray import _raylet
+
+    native: Any = _raylet  # compiled; it has no types
+    try:
+        client = native.InnerGcsClient.standalone(address.head, None, round(1_000 * limit_s))
+        return str(client.cluster_id.hex())
+    except Exception:  # Ray has no common base of what it refuses with
+        return None
+
+
 def is_connected() -> bool:
     """Tell whether this process is a driver."""
     if "ray" not in sys.modules:

@@ -18,6 +18,7 @@ from tradingbot.cluster.connection import (
     ClusterAddress,
     connect,
     head_answers,
+    head_identity,
     is_connected,
     is_worker,
 )
@@ -112,6 +113,7 @@ class RayExecutor(WorkersExecutor[RemoteWorker]):
             connect(self._address)
         import ray
 
+        self._head = head_identity(self._address)
         self._opening: Any = ray.put(self._open_work)
         self._looked_at = self._had_worker_at = time.monotonic()
         self._start_workers()
@@ -203,7 +205,10 @@ class RayExecutor(WorkersExecutor[RemoteWorker]):
             limit = self._times.start_s if worker.greeting is None else self._times.silence_s
             if worker.job is not None or worker.greeting is None:
                 self._check_time(worker, now, limit, progress)
-        if not head_answers(self._address):
+        head = head_identity(self._address) if head_answers(self._address) else ""
+        if head is None:
+            return  # it listens and does not answer yet
+        if not head or head != (self._head or head):  # gone, or another one in its place
             self._return_to_head(progress)
         self._start_workers()
         self._require_workers(now)

@@ -72,6 +72,22 @@ def test_worker_that_waits_is_told_and_kept_and_takes_the_cpu_that_becomes_free(
     assert all(part[0].startswith("waiting for a free CPU for ") for part in share)
 
 
+def test_head_that_another_took_the_place_of_between_two_looks_is_let_go(
+    nodes: RayNodes, tmp_path: Path
+) -> None:
+    """Ray ends the process that asks the new one by the connection to the old one."""
+    told: list[str] = []
+    with RayExecutor(partial(open_work, tmp_path), 1, address=nodes.address, times=TIMES) as own:
+        assert squares(own, 2) == 4
+        is_there, own._head = own._head, "of the head before"
+        own._look(lambda _done, _total, label: told.append(label))
+        assert own._head == is_there
+        assert squares(own, 3) == 9
+
+    assert is_there
+    assert any("is gone" in text for text in told)
+
+
 def test_worker_waits_rather_than_be_on_a_node_that_was_refused(nodes: RayNodes) -> None:
     with connected(nodes.address):
         import ray
