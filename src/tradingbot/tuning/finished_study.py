@@ -51,7 +51,7 @@ def read_finished(request: TuneRequest, workspace: Path) -> FinishedStudy | None
         return None
     data = open_trial_data(request, workspace)
     require_same_study(known, request, data, workspace, code_counts=False)
-    write_text(preset, write_preset(request, evidence))  # as it was found, whoever edited it
+    write_text(preset, write_preset(request, evidence))  # as it was found, were it edited since
     return FinishedStudy(evidence, preset)
 
 

@@ -79,13 +79,14 @@ def find_cluster(
     Raises:
         ConfigError: If there is none, or its token is not there.
     """
-    from tradingbot.cluster.connection import ClusterAddress
+    from tradingbot.cluster.connection import ClusterAddress, require_ray
     from tradingbot.cluster.local import own_address
     from tradingbot.cluster.token import TOKEN_FILE, read_token
 
     folder = invocation.workspace / CLUSTER_FOLDER
     token = token_file or folder / TOKEN_FILE
     if token.is_file():
+        require_ray()
         read_token(token)
     if address is None:
         return (

@@ -107,7 +107,6 @@ def evaluate_run(
         raise MissingExtraError("plot", package=_PAGE_PACKAGE)
     run = find_run(workspace / RUNS_FOLDER, request.run)
     own, job = run.path / EVALUATION_FOLDER, _job_of(run, workspace, request.config)
-    require_counted(run, workspace)  # before the encoder sees all bars
     context = open_context(job)
     context.require_possible(request.must_have)
     folder = request.out or own
@@ -180,6 +179,7 @@ def _job_of(run: RunDirectory, workspace: Path, config: EvaluateConfig) -> Evalu
 def _count(context: EvaluationContext, workspace: Path) -> None:
     """Count the evaluation, once for the same weights, data, settings and sources."""
     run = context.subject.run
+    require_counted(run, workspace)
     key = context.task_of(context.analyses["performance"], {}).key
     data, now = data_key(run.record.data), datetime.now(UTC)
     count_evaluation(run.id, workspace, run.path, data=data, config_hash=key, at=now)
