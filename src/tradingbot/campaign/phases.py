@@ -6,6 +6,8 @@ made is found again: nothing here remembers more than the files of data, runs an
 
 from __future__ import annotations
 
+import json
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -216,11 +218,18 @@ def _train_and_judge(
     result = train_run(name, config, tools)
     options = dict(request.evaluation_options) if evaluation == request.evaluation else {}
     settings = load_evaluate_config(evaluation, options)
-    said = "".join(f" --set {key}={value}" for key, value in options.items())
-    command = f"tradingbot evaluate {name} --preset {evaluation}{said}"
+    command = _evaluate_command(name, evaluation, options)
     found = evaluate_phase(name, settings, request.gates, command, tools)
     words = f"{_who_trades(result)}; {found.memo.verdict}: {found.memo.headline}"
     return PhaseFinding(words, name, dossier=found.dossier, memo=found.memo)
+
+
+def _evaluate_command(run: str, preset: str, options: Mapping[str, object]) -> str:
+    """Return the command that makes a dossier again; by it a campaign knows its own."""
+    words = ["tradingbot", "evaluate", run, "--preset", preset]
+    for key, value in options.items():
+        words += ["--set", f"{key}={value if isinstance(value, str) else json.dumps(value)}"]
+    return shlex.join(words)
 
 
 def _who_trades(result: TrainResult) -> str:

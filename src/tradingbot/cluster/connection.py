@@ -75,12 +75,8 @@ def head_identity(address: ClusterAddress, limit_s: float = 2.0) -> str | None:
 
     Ray ends the process that asks a new head about nodes by the connection to the old one.
     """
-    from ray import _raylet
-
-    native: Any = _raylet  # compiled; it has no types
     try:
-        client = native.InnerGcsClient.standalone(address.head, None, round(1_000 * limit_s))
-        return str(client.cluster_id.hex())
+        return str(_knock(address, limit_s).cluster_id.hex())
     except Exception:  # Ray has no common base of what it refuses with
         return None
 
@@ -128,8 +124,7 @@ def connect(address: ClusterAddress, limit_s: float = 5.0) -> None:
     native.AuthenticationTokenLoader.instance().reset_cache()  # of a cluster before this one
     driver._worker_logs_enabled = False  # told on standard output; executors tell what is lost
     try:
-        # Knocks once; `ray.init` would knock at a closed door for twenty seconds.
-        native.InnerGcsClient.standalone(address.head, None, round(1_000 * limit_s))
+        _knock(address, limit_s)  # `ray.init` would knock at a closed door for twenty seconds
         ray.init(
             address=address.head,
             log_to_driver=False,
@@ -154,6 +149,14 @@ def connected(address: ClusterAddress) -> Iterator[None]:
         yield
     finally:
         ray.shutdown()
+
+
+def _knock(address: ClusterAddress, limit_s: float) -> Any:
+    """Return a client of a head, asked once; what Ray raises where it does not answer."""
+    from ray import _raylet
+
+    native: Any = _raylet  # compiled; it has no types
+    return native.InnerGcsClient.standalone(address.head, None, round(1_000 * limit_s))
 
 
 def _no_cluster(address: ClusterAddress, was: str) -> ConfigError:

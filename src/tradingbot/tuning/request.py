@@ -97,21 +97,21 @@ class TuneRequest:
         The number of trials and of the best is no part: a study may be made longer. Data and code
         are compared beside it (`study_facts`), for they are known when the data are opened.
         """
-        settings = {
-            key: each for key, each in asdict(self.settings).items() if key not in _MAY_GROW
-        }
-        parts = (self.config.config_hash, self.space.sha256, list(self.symbols), settings)
+        settings, symbols = self._lasting_settings, list(self.symbols)
+        parts = (self.config.config_hash, self.space.sha256, symbols, settings)
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
     @property
     def asked(self) -> dict[str, Any]:
         """The same in full, to say what differs where the hashes do."""
-        settings = {
-            key: each for key, each in asdict(self.settings).items() if key not in _MAY_GROW
-        }
         space = {each.key: as_plain_values(each) for each in self.space.parameters}
         symbols = list(self.symbols)
-        return {"config": self.config.as_mapping(), "space": space, "symbols": symbols} | settings
+        parts = {"config": self.config.as_mapping(), "space": space, "symbols": symbols}
+        return parts | self._lasting_settings
+
+    @property
+    def _lasting_settings(self) -> dict[str, Any]:
+        return {key: each for key, each in asdict(self.settings).items() if key not in _MAY_GROW}
 
     def folder(self, workspace: Path) -> Path:
         """Return where the study is kept."""

@@ -102,7 +102,7 @@ def evaluate_run(
         UserError: If the run cannot be evaluated, another process evaluates it now, or a required
             analysis cannot be made.
     """
-    gates = load_gates(request.gates)  # refused now, not after an hour
+    load_gates(request.gates)  # refused now, not after an hour
     if installed_version(_PAGE_PACKAGE) is None:
         raise MissingExtraError("plot", package=_PAGE_PACKAGE)
     run = find_run(workspace / RUNS_FOLDER, request.run)
@@ -130,12 +130,10 @@ def evaluate_run(
         )
         is_own = folder.resolve() == own.resolve()  # what `tradingbot gates` will read
         dossier = as_noted_before(dossier, run, workspace) if is_own else dossier
-        power = power_words(run, workspace)
-        memo = write_memo(dossier, gates, source=foreign_source(request.gates), power=power)
-        write_tables(dossier, memo, folder)
+        found = _write(dossier, request, run, workspace, folder)
         if is_own:
             note_dossier(folder / DOSSIER_FILE, run, workspace, at=datetime.now(UTC))
-        return Evaluation(dossier, memo, folder, store_page(folder, dossier, memo))
+        return found
 
 
 def find_evaluation(request: EvaluationRequest, workspace: Path) -> Evaluation | None:
@@ -146,10 +144,11 @@ def find_evaluation(request: EvaluationRequest, workspace: Path) -> Evaluation |
     Raises:
         UserError: If the run or its ledger is not whole, or the gates cannot be read.
     """
-    gates = load_gates(request.gates)
     run = find_run(workspace / RUNS_FOLDER, request.run)
     require_counted(run, workspace)
     folder = run.path / EVALUATION_FOLDER
+    for place in (run.path, folder):
+        require_no_links(place)
     try:
         dossier = read_noted_dossier(run, workspace)
     except UserError:  # none, or not the one that was noted
@@ -157,11 +156,18 @@ def find_evaluation(request: EvaluationRequest, workspace: Path) -> Evaluation |
     made = dossier.header
     if (made.command, made.version) != (request.command, __version__):
         return None
-    power = power_words(run, workspace)
-    memo = write_memo(dossier, gates, source=foreign_source(request.gates), power=power)
     with hold_lock(folder / LOCK_FILE, "evaluation"):
-        write_tables(dossier, memo, folder)
-        return Evaluation(dossier, memo, folder, store_page(folder, dossier, memo))
+        return _write(dossier, request, run, workspace, folder)
+
+
+def _write(
+    dossier: Dossier, request: EvaluationRequest, run: RunDirectory, workspace: Path, folder: Path
+) -> Evaluation:
+    """Judge a dossier, and write it with its tables and page."""
+    gates, source = load_gates(request.gates), foreign_source(request.gates)
+    memo = write_memo(dossier, gates, source=source, power=power_words(run, workspace))
+    write_tables(dossier, memo, folder)
+    return Evaluation(dossier, memo, folder, store_page(folder, dossier, memo))
 
 
 def with_stored(run: str, workspace: Path, config: EvaluateConfig) -> EvaluateConfig:
